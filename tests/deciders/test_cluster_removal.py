@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from engine.deciders import eviction_rules
-from events import cluster_decisions, clusters, decisions, health, keys, topics, works
+from events import cluster_decisions, clusters, decisions, health, keys, specs, topics, works
 from events.json_values import Json
 from tests.builders import inputs, manifests
 from tests.builders.inputs import capacity, deployment, health_reported, joined, policy
@@ -90,6 +90,17 @@ async def test_workload_without_another_cluster_is_removed_too(story: Story) -> 
     assert await left_clusters(story) == ["member1"]
 
 
+async def test_workload_whose_scheduling_is_suspended_is_removed_too(story: Story) -> None:
+    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
+    await story.submit(specs.SuspensionWritten(template=inputs.ref("web"), scheduling=True))
+    work = (await story.running(WEB))["member1"]
+    await start_removal(story)
+    await story.submit(deployment("web", 4, labels={"a": "b"}))
+    assert await story.replicas(WEB) == {"member2": 2}
+    await report_deleted(story, work)
+    assert await left_clusters(story) == ["member1"]
+
+
 async def test_unclaimed_workload_is_removed_too(story: Story) -> None:
     await story.submit(policy("p", ANYWHERE), deployment("web", 4))
     await story.submit(inputs.policy_deleted("p"))
@@ -158,9 +169,9 @@ async def test_cluster_leaves_after_one_that_an_unplaceable_workload_still_names
     await start_removal(story)
     await report_deleted(story, work)
     assert (await left_clusters(story), story.placed(WEB)) == (["member1"], {"member1": 2})
-    held = (await story.running(inputs.key("held")))["member2"]
+    other_work = (await story.running(inputs.key("held")))["member2"]
     await start_removal(story, "member2")
-    await report_deleted(story, held, inputs.key("held"), "member2")
+    await report_deleted(story, other_work, inputs.key("held"), "member2")
     assert await left_clusters(story, "member2") == ["member2"]
 
 

@@ -87,6 +87,7 @@ def test_eviction_is_idempotent(placed: dict[str, int], cluster: str) -> None:
     task = msgspec.structs.replace(_task(cluster), replicas=placed.get(cluster, 0))
     once = evict(targets, (), task)
     assert evict(*once, task) == once
+    assert (once == (targets, ())) == (cluster not in placed)
     assert sum(count for _, count in once[0]) + sum(task.replicas for task in once[1]) == sum(placed.values())
 
 

@@ -243,6 +243,17 @@ async def test_repeated_answer_is_ignored_and_counted(story: Story) -> None:
     assert counters.answers_ignored == 1
 
 
+async def test_repeated_answer_does_not_delay_the_answers_behind_it(story: Story) -> None:
+    await story.submit(rebalancer("demo", ref("web")))
+    (answer,) = await story.recorded(links.RescheduleAnswered)
+    await story.write(rebalancer("demo", ref("web"), ref("nobody")))
+    while len(await story.recorded(links.RescheduleRequested)) < 2:
+        await story.worker.turn()
+    story.write_first(answer)
+    await story.settle()
+    assert observed(story) == {"web": "Successful", "nobody": rebalance.NOT_FOUND}
+
+
 async def test_answer_for_a_removed_workload_is_ignored(story: Story) -> None:
     await story.submit(rebalancer("demo", ref("web"), ref("nobody")))
     answer = (await story.recorded(links.RescheduleAnswered))[-1]

@@ -143,14 +143,16 @@ async def _placed_in_second_group(story: Story) -> None:
 async def test_rebalancer_is_answered_after_the_decision_that_waits_for_the_group(story: Story) -> None:
     await _placed_in_second_group(story)
     assert list(story.placed(WEB)) == ["member2"]
-    await story.submit(rebalancer("again", ref("web")))
+    await story.submit(rebalancer("again", ref("nobody"), ref("web")))
     assert list(story.placed(WEB)) == ["member1"]
     order = [
         record.headers["ce_type"].split(".")[2]
         for record in await story.log.read_all(0, story.log.last_number())
     ]
-    assert order.count("reschedule-answered") == 1
-    assert len(order) - order[::-1].index("schedule-decided") <= order.index("reschedule-answered")
+    names = ("schedule-decided", "reschedule-answered", "workload-rebalanced", "rebalance-finished")
+    decided, answered, counted, finished = (len(order) - order[::-1].index(name) for name in names)
+    assert order.count("reschedule-answered") == 2
+    assert decided < answered < counted < finished
 
 
 async def test_rebalancer_is_answered_when_its_workload_leaves_the_group_meanwhile(story: Story) -> None:
