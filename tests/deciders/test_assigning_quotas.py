@@ -44,6 +44,14 @@ async def test_quota_is_removed_with_its_assignment_and_with_the_whole(story: St
     assert not story.is_known(FEW)
 
 
+async def test_quota_is_not_sent_to_a_leaving_cluster_again(story: Story) -> None:
+    await story.submit(joined("member1"), joined("member2"), quota("few", member1="1", member2="2"))
+    await story.submit(inputs.health_reported("member1"), clusters.ClusterLeaving(name="member1"))
+    await story.submit(quota("few", member1="3", member2="4"))
+    assert (await story.running(FEW)).keys() == {"member2"}
+    assert [await _assigned(story, f"member{number}") for number in (1, 2)] == [[0], [1, 1]]
+
+
 async def test_use_of_all_clusters_is_summed(story: Story) -> None:
     await story.submit(joined("member1"), joined("member2"), quota("few", member1="1", member2="2"))
     for cluster, used in (("member1", "300m"), ("member2", "1500m")):

@@ -22,6 +22,7 @@ from tests.deciders.story import Story
 
 WEB = key("web")
 BOTH = on("member1", "member2", scheduling=DUPLICATED)
+TIERED = {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}
 
 
 @pytest.fixture(autouse=True)
@@ -87,6 +88,7 @@ async def test_deprecated_overriders_apply_without_a_list_of_rules(story: Story)
         ([{"apiVersion": "apps/v1", "kind": "StatefulSet"}], "default", False),
         ([{**selector(), "labelSelector": {"matchLabels": {"app": "web"}}}], "default", True),
         ([{**selector(), "labelSelector": {"matchLabels": {"app": "db"}}}], "default", False),
+        ([{**selector(), "labelSelector": {"matchLabels": {"app": "web"}, **TIERED}}], "default", False),
         ([{**selector("web"), "namespace": "elsewhere"}], "default", False),
         ([], "default", True),
         (None, "default", True),

@@ -122,6 +122,15 @@ async def test_new_taint_policy_empties_clusters_one_by_one(story: Story) -> Non
     assert set(await taints(story)) == {"member1", "member2"}
 
 
+async def test_cluster_that_failed_first_is_emptied_first(story: Story) -> None:
+    for name in ("member2", "member1", "member2"):
+        await story.submit(health_reported(name, ready=False))
+        await story.pass_s(10)
+    await story.pass_s(CONFIRM_S)
+    await story.submit(taint_policy("failing"))
+    assert set(await taints(story)) == {"member2"}
+
+
 async def test_engine_does_not_catch_up_on_evictions_after_downtime(story: Story) -> None:
     await story.submit(taint_policy("failing"))
     await story.submit(*(health_reported(name, ready=False) for name in MEMBERS[:3]))
