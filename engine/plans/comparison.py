@@ -138,11 +138,13 @@ def changes(
 def caused(prediction: Prediction, unchanged: Prediction) -> Prediction:
     """Return a prediction without the changes that happen in the same way without the change (``unchanged``)."""
     others = {change.key: change for change in unchanged.changed}
+    unplaced = frozenset(unchanged.unplaced)
+    loads_by_name = {load.name: load for load in unchanged.clusters}
     return structs.replace(
         prediction,
         changed=[change for change in prediction.changed if change != others.get(change.key)],
-        unplaced=[key for key in prediction.unplaced if key not in unchanged.unplaced],
-        clusters=[load for load in prediction.clusters if load not in unchanged.clusters],
+        unplaced=[key for key in prediction.unplaced if key not in unplaced],
+        clusters=[load for load in prediction.clusters if load != loads_by_name.get(load.name)],
         unrelated=[change.key for change in prediction.changed if change == others.get(change.key)],
     )
 
