@@ -351,11 +351,6 @@ def _histories(scaler: KubeObject, done: _Execution, fault: str) -> list[Json]:
     kept = [execution, *objects_at(history, field)][: _HISTORY if limit is None else limit]
     if done.next_run_ms is not None:
         history = {**history, "nextExecutionTime": times.to_seconds_text(done.next_run_ms)}
-    # As in Karmada, a rule that was removed has no history.
-    names = {entry.get("name") for entry in scaler.objects_at("spec", "rules")} - {rule.name}
-    others = [
-        history
-        for history in scaler.objects_at("status", "executionHistories")
-        if history.get("ruleName") in names
-    ]
+    histories = scaler.objects_at("status", "executionHistories")
+    others = [other for other in histories if other.get("ruleName") != rule.name]
     return [*others, {**history, field: kept}]
