@@ -1,27 +1,11 @@
 """Graceful evictions by taints: the evicted replicas run until their replacement is healthy or the time is over."""
 
-import pytest
-
-from engine.deciders import eviction_rules, taint_manager
-from events import decisions
+from engine.deciders import eviction_rules
 from tests.builders import inputs
-from tests.builders.inputs import capacity, deployment, joined, key, policy, tainted, untainted
+from tests.builders.inputs import capacity, deployment, joined, policy, tainted, untainted
 from tests.builders.manifests import AGGREGATED, DUPLICATED, DYNAMIC, on
 from tests.deciders.story import Story
-
-WEB = key("web")
-MEMBERS = ("member1", "member2")
-ANYWHERE = on(*MEMBERS, scheduling=DYNAMIC)
-GRACE_S = taint_manager.GRACE_PERIOD_MS // 1000
-
-
-@pytest.fixture(autouse=True)
-async def two_members(story: Story) -> None:
-    await story.submit(*(joined(name) for name in MEMBERS), *(capacity(name) for name in MEMBERS))
-
-
-async def finished_evictions(story: Story) -> list[str]:
-    return [eviction.reason for eviction in await story.recorded(decisions.EvictionFinished)]
+from tests.deciders.taints.objects import ANYWHERE, GRACE_S, MEMBERS, WEB, finished_evictions
 
 
 async def test_evicted_replicas_run_until_the_replacement_is_healthy(story: Story) -> None:

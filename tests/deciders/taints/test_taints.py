@@ -12,16 +12,7 @@ from tests.builders import inputs, manifests
 from tests.builders.inputs import capacity, deployment, joined, key, policy, tainted, untainted
 from tests.builders.manifests import DUPLICATED, DYNAMIC, on
 from tests.deciders.story import Story
-
-WEB = key("web")
-MEMBERS = ("member1", "member2")
-ANYWHERE = on(*MEMBERS, scheduling=DYNAMIC)
-GRACE_S = taint_manager.GRACE_PERIOD_MS // 1000
-
-
-@pytest.fixture(autouse=True)
-async def two_members(story: Story) -> None:
-    await story.submit(*(joined(name) for name in MEMBERS), *(capacity(name) for name in MEMBERS))
+from tests.deciders.taints.objects import ANYWHERE, GRACE_S, MEMBERS, WEB, finished_evictions
 
 
 def tolerating(seconds: int | None, **placement: object) -> Json:
@@ -29,10 +20,6 @@ def tolerating(seconds: int | None, **placement: object) -> Json:
     if seconds is not None:
         toleration["tolerationSeconds"] = seconds
     return on(*MEMBERS, scheduling=DYNAMIC, clusterTolerations=[toleration], **placement)
-
-
-async def finished_evictions(story: Story) -> list[str]:
-    return [eviction.reason for eviction in await story.recorded(decisions.EvictionFinished)]
 
 
 async def test_no_schedule_keeps_new_workloads_away_and_running_ones_in_place(story: Story) -> None:

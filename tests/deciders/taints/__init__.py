@@ -1,0 +1,1 @@
+"""Taints: evictions and their times, graceful purge, and no automatic return."""
