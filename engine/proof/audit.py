@@ -86,14 +86,10 @@ async def audit(
     result = Audit()
     groups: dict[str, _Collected] = {}
     overridden = override_audit.OverrideAudit(log, rules)
-    replayed = replay.Replay(changed, shards, doubled=True)
+    replayed = replay.Replay(changed, shards, doubled=True, last=last)
     async for step in replayed.steps():
         recorded, taken = step.recorded, step.recorded.taken
         number = recorded.record.number
-        if last is not None and number > last:
-            await overridden.close(step.fold, step.facts)
-            replayed.leave_out(taken.shard)
-            continue
         second = cast("shard_fold.ShardFold", step.second)
         # Changed rules may queue other keys than the recorded ones. Choose the budget so that both folds have
         # the same number of queued keys after this step.

@@ -131,14 +131,11 @@ async def _verify_shards(
 ) -> dict[int, bool]:
     """Compute the steps of the scope again; return for each readable shard whether all equal the recorded ones."""
     # Only the steps before the scope are applied as recorded, and only these need their outputs.
-    replayed = replay.Replay(reading, scope.shards, snapshot, outputs=scope.first > 1)
+    replayed = replay.Replay(reading, scope.shards, snapshot, outputs=scope.first > 1, last=until)
     proved = dict.fromkeys(scope.shards, True)
     async for step in replayed.steps():
         recorded, taken = step.recorded, step.recorded.taken
-        await reading.read_past(min(recorded.record.number, until))
-        if recorded.record.number > until:
-            replayed.leave_out(taken.shard)
-            continue
+        await reading.read_past(recorded.record.number)
         if recorded.record.number < scope.first:
             step.fold.replay(step.facts, taken, recorded.record.value, recorded.data)
             origins.pass_over(taken)

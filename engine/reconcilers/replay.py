@@ -67,7 +67,8 @@ class Replay:
     """Replays shards from the beginning of the log, or from a snapshot.
 
     A shard with unreadable records is left out; any other LogError ends the replay. With ``doubled`` each shard
-    has a second fold, which begins with an empty state. Without ``outputs`` the recorded steps have none.
+    has a second fold, which begins with an empty state. Without ``outputs`` the recorded steps have none. Steps with
+    sequence numbers above ``last`` are not replayed, and nothing that only they had seen is folded.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Replay:
         *,
         doubled: bool = False,
         outputs: bool = True,
+        last: int | None = None,
     ) -> None:
         self.unreadable: dict[int, port.LogError] = {}
         """Errors of the shards whose steps or inputs could not be read; their replay ended there."""
@@ -85,6 +87,7 @@ class Replay:
         self._snapshot = snapshot
         self._outputs = outputs
         self._doubled = doubled
+        self._last = last
         self._groups = [
             _Group(Facts() if snapshot is None else snapshot.facts, [self._open(shard) for shard in shards])
         ]
@@ -171,9 +174,12 @@ class Replay:
 
     async def _advance(self, shard: _Replayed) -> None:
         try:
-            shard.step = await anext(shard.steps, None)
-            if shard.step is not None:
-                shard.fact_ends = _fact_ends(shard.step)
+            step = await anext(shard.steps, None)
+            if step is not None and self._last is not None and step.record.number > self._last:
+                step = None
+            if step is not None:
+                shard.fact_ends = _fact_ends(step)
+            shard.step = step
         except paused_shards.UNREADABLE as error:
             self._fail(shard, error)
 

@@ -41,8 +41,8 @@ async def played() -> Story:
     return story
 
 
-async def audited(story: Story, changed: Rules) -> dict[str, int]:
-    report = audit.merged([await audit.audit(story.log, range(topics.SHARDS), changed)])
+async def audited(story: Story, changed: Rules, last: int | None = None) -> dict[str, int]:
+    report = audit.merged([await audit.audit(story.log, range(topics.SHARDS), changed, last=last)])
     assert report.differing == 0
     return {group.reason: group.works for group in report.manifests}
 
@@ -81,3 +81,15 @@ async def test_past_works_count_even_if_the_policy_was_deleted() -> None:
     assert await audited(story, rules(labels("back"), "web", "api")) == {
         "OverridePolicy default/o would apply with another result": 4
     }
+
+
+async def test_audit_up_to_a_number_knows_no_later_policy() -> None:
+    story = Story()
+    await story.submit(joined("member1"), capacity("member1"), policy("p", on("member1")))
+    await story.submit(deployment("web", 2))
+    last = story.log.last_number()
+    selectors: list[Json] = [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}]
+    await story.submit(override("o", labels("front"), selectors=selectors))
+    changed = rules(labels("back"), "web")
+    assert await audited(story, changed, last) == {}
+    assert await audited(story, changed) == {"OverridePolicy default/o would apply with another result": 1}
