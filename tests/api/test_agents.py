@@ -328,6 +328,24 @@ async def test_connected_agent_of_an_earlier_cluster_gets_no_works_of_its_succes
     assert [line.work.step for line in lines if line.work is not None] == [1]
 
 
+@pytest.mark.parametrize(("successor", "status"), [(False, 200), (True, 403)])
+async def test_reports_that_arrive_after_the_end_of_their_cluster_are_dropped(
+    successor: bool, status: int
+) -> None:
+    async with serving(opening()) as services, agent_of(services, "one") as agent:
+        ends: list[shapes.Event] = [clusters.ClusterLeft(name="one")]
+        ends += [clusters.ClusterJoined(name="one")] if successor else []
+
+        async def body() -> AsyncGenerator[bytes]:
+            yield b'{"id":"b","reports":[{"type":"capacity","allocatable":'
+            await services.log.append([record(event, "one", 30 + count) for count, event in enumerate(ends)])
+            yield b'{"cpu":"4"}}]}'
+
+        answer = await agent.post("/api/v1/agents/one/reports", content=body())
+        assert answer.status_code == status
+        assert services.log.last_number() == len(opening()) + len(ends)
+
+
 async def test_agent_of_a_removed_cluster_learns_it_and_cannot_report() -> None:
     async with serving(opening()) as services, agent_of(services, "one") as agent:
         await services.log.append([record(clusters.ClusterLeft(name="one"), "one", 20)])

@@ -165,15 +165,17 @@ class _Agents:
             name = str(request.path_params["name"])
             # Check the token before reading anything for the request.
             uid = tokens.read(self._servers_token, request, name)
-            # Read the cluster on each request: a token must stop working once another cluster has taken the
-            # name.
-            cluster = await self._reads.read(lambda rows: clusters.stored(rows, name))
-            tokens.check(uid, cluster)
-            return await answer(request, _Caller(name, uid, cluster))
+            return await answer(request, await self._caller(name, uid))
 
         if route.is_feed:
             return feed_route(route.path, guarded)
         return Route(PREFIX + route.path, guarded, methods=[route.method])
+
+    async def _caller(self, name: str, uid: str | None) -> _Caller:
+        # Read the cluster on each request: a token must stop working once another cluster has taken the name.
+        cluster = await self._reads.read(lambda rows: clusters.stored(rows, name))
+        tokens.check(uid, cluster)
+        return _Caller(name, uid, cluster)
 
     async def cluster(self, _request: Request, caller: _Caller) -> Response:
         return _json(_cluster_message(caller.cluster))
@@ -241,6 +243,8 @@ class _Agents:
     async def reports(self, request: Request, caller: _Caller) -> Response:
         smaller = "split the reports into smaller requests"
         parsed = await read_body(request, messages.Reports, messages.REPORT_BYTES_MAX, smaller)
+        # A slow body may take minutes; another cluster may have taken the name since.
+        caller = await self._caller(caller.name, caller.uid)
         await self._reporting.report(caller.name, parsed, is_member=caller.cluster is not None)
         return _json(_cluster_message(caller.cluster))
 
