@@ -5,6 +5,7 @@ power failure are folded again from the log; a file that is damaged or has anoth
 rebuilt. Only this module depends on SQLite's API; the SQL statements are in the projections' modules.
 """
 
+import os
 import sqlite3
 import threading
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -87,11 +88,14 @@ class Reader:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file; raises ProjectionError if it is no database."""
+        """Open the file; raises ProjectionError if it is no database, or cannot be opened."""
         self._path = path
         self._turn = threading.Condition()
-        with _damage_reported(path):
-            self._free = [_connect(path, _READER_CACHE_KIB)]
+        try:
+            with _damage_reported(path):
+                self._free = [_connect(path, _READER_CACHE_KIB)]
+        except sqlite3.OperationalError as error:
+            raise ProjectionError(f"{path} can't be opened: {error}; check the directory") from None
         self._file = _identity(path)
         self._read_by = 0
 
@@ -263,10 +267,16 @@ def _make_private(path: Path) -> None:
 
 
 def _connect(path: Path | None, cache_kib: int = _CACHE_KIB) -> Connection:
+    address = ":memory:"
     if path is not None:
         _make_private(path)
+        address = path.absolute().as_uri()
+        if not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists():
+            # SQLite cannot create its index of the write-ahead log there. Without such a log the file is complete.
+            address += "?immutable=1"
     raw = sqlite3.connect(
-        ":memory:" if path is None else path,
+        address,
+        uri=True,
         isolation_level=None,
         check_same_thread=False,
         timeout=_BUSY_SECONDS,

@@ -2,27 +2,25 @@
 
 import asyncio
 import fcntl
-import os
 import shutil
 import sqlite3
 import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 
 import msgspec
 import pytest
 
 from engine.log import port, sqlite, sqlite_reading
 from events import records, topics
+from tests import read_only
 from tests.contracts import log_contract
 from tests.proof.logs import opened
 
 _ANSWER_S: Final = 60.0
 """Time limit of an append; one that is never answered would hang."""
-_NOBODY: Final = 65_534
-"""Id of an unprivileged user: file permissions restrict this user, but not root."""
 
 
 def tamper(directory: Path, statement: str) -> None:
@@ -210,35 +208,15 @@ async def test_append_to_closed_log_fails_at_once(tmp_path: Path) -> None:
 
 
 def test_log_on_a_read_only_medium_is_readable() -> None:
-    # Not ``tmp_path``, which other users may not enter. Permissions do not bind root, so a child gives them up.
-    with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
-        asyncio.run(_write_one(directory))
-        for path in directory.iterdir():
-            path.chmod(0o444)
-        directory.chmod(0o555)
-        child = os.fork()
-        if not child:
-            _exit_after_reading(directory)
-        _, status = os.waitpid(child, 0)
-        directory.chmod(0o755)
-    assert os.waitstatus_to_exitcode(status) == 0
+    assert read_only.is_read(
+        lambda directory: asyncio.run(_write_one(directory)),
+        lambda directory: sqlite_reading.SqliteReader(directory).last_number() == 1,
+    )
 
 
 async def _write_one(directory: Path) -> None:
     async with opened(directory) as log:
         await log.append([log_contract.record()])
-
-
-def _exit_after_reading(directory: Path) -> NoReturn:
-    """Read the log as another user than root, and end the process: with 0 if the log has one record."""
-    code = 1
-    try:
-        if not os.geteuid():
-            os.setuid(_NOBODY)
-        code = int(sqlite_reading.SqliteReader(directory).last_number() != 1)
-    finally:
-        os._exit(code)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 from projections import query, store
 from projections.port import ProjectionError
+from tests import read_only
 
 
 @pytest.fixture
@@ -39,6 +40,20 @@ def test_deleted_tables_are_read_on_but_not_mixed_with_rebuilt_ones(
     assert path.exists() is is_rebuilt
     with reader.reading() as rows:
         assert query.checkpoint(rows) == 0
+
+
+def test_tables_on_a_read_only_medium_are_readable() -> None:
+    def is_readable(directory: Path) -> bool:
+        with store.Reader(directory / store.FILE).reading() as rows:
+            return query.checkpoint(rows) == 0
+
+    assert read_only.is_read(lambda directory: store.Store(directory / store.FILE).close(), is_readable)
+
+
+def test_tables_that_cannot_be_opened_are_reported(path: Path) -> None:
+    path.mkdir()
+    with pytest.raises(ProjectionError, match="can't be opened"):
+        store.Reader(path)
 
 
 def test_several_threads_read_one_file(reader: store.Reader) -> None:
