@@ -83,7 +83,7 @@ class Change(Struct, frozen=True, kw_only=True):
             statuses = (_status_written(self.target, status, (), None),) if status else ()
             return _mutated(Action.CREATED, value, edited, event, *statuses)
         is_spec_changed = kube_objects.spec_digest(msgspec.Raw(raw)) != stored.head.digest
-        value = edited.value.with_metadata({"generation": stored.head.generation + is_spec_changed})
+        value = edited.value.with_metadata({"generation": _generation(stored) + is_spec_changed})
         if raw == stored.manifest:
             return _mutated(Action.UNCHANGED, value, edited)
         version = stored.head.version
@@ -195,7 +195,7 @@ class Removal(Struct, frozen=True, kw_only=True):
         if not stays:
             event = _deleted(self.target, version)
             return Mutated(action=Action.DELETED, value=live, events=(event,))
-        value = marked(live, self.now_ms)
+        value = marked(live, self.now_ms).with_metadata({"generation": _generation(stored) + 1})
         event = _APPLIED[self.target.route](manifest=msgspec.Raw(manifest(value)), expects=version)
         return Mutated(action=Action.MARKED, value=value, events=(event,))
 
@@ -260,10 +260,15 @@ def live_object(target: Target, stored: StoredObject) -> KubeObject:
         "name": target.name,
         "uid": head.uid,
         "resourceVersion": str(stored.number),
-        "generation": head.generation,
+        "generation": _generation(stored),
         "creationTimestamp": times.to_seconds_text(head.created_ms),
     }
     return marks.of_policy(head.uid, stored.content.with_metadata(metadata))
+
+
+def _generation(stored: StoredObject) -> int:
+    """The generation of an object as shown: its head's, which counts specs, and one for the mark of a deletion."""
+    return stored.head.generation + is_ending(stored)
 
 
 def _live_cluster(stored: Cluster) -> KubeObject:

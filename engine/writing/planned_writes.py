@@ -86,7 +86,7 @@ class _PlannedViews:
                 self._planned[target.key] = None
             elif isinstance(manifest := getattr(event, "manifest", None), msgspec.Raw):
                 before = (await self.objects([target.key])).get(target.key)
-                self._planned[target.key] = _stored(target, bytes(manifest), mutated, before)
+                self._planned[target.key] = _stored(target, bytes(manifest), before)
 
     async def settle(self, number: int) -> None:
         await self._views.settle(number)
@@ -116,15 +116,15 @@ def _changed(cluster: clusters.Cluster | None, mutated: Mutated) -> clusters.Clu
     return cluster
 
 
-def _stored(target: Target, manifest: bytes, mutated: Mutated, before: StoredObject | None) -> StoredObject:
+def _stored(target: Target, manifest: bytes, before: StoredObject | None) -> StoredObject:
     """Return an object as it would be stored after a planned change; its version and uid are not known yet."""
-    generation = mutated.value.at("metadata", "generation")
+    digest = kube_objects.spec_digest(msgspec.Raw(manifest))
     head = Head(
         version=0,
-        generation=generation if isinstance(generation, int) else 1,
+        generation=before.head.generation + (digest != before.head.digest) if before else 1,
         uid=before.head.uid if before else "",
         created_ms=before.head.created_ms if before else 0,
-        digest=kube_objects.spec_digest(msgspec.Raw(manifest)),
+        digest=digest,
         api_version=target.api_version,
         kind=target.kind,
         name=target.name,

@@ -100,7 +100,9 @@ def object_document(
         metadata.pop(name, None)
     metadata["name"] = row.name
     metadata |= {"namespace": row.namespace} if row.namespace else {}
-    metadata |= identity(row.uid, row.generation, row.created_ms, shown_number(row, binding, rebalancer))
+    # The mark of a deletion is a new generation, as in Kubernetes: controllers skip changes without one.
+    generation = row.generation + KubeObject(document).is_ending
+    metadata |= identity(row.uid, generation, row.created_ms, shown_number(row, binding, rebalancer))
     kind = _known_kind(row)
     if kind in marks.POLICY_IDS:
         policy = marks.of_policy(row.uid, KubeObject(document))

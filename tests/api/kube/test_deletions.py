@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from events.json_values import Json
-from tests.api.kube.client import MAPS, api, create, metadata
-from tests.builders.manifests import config_map
+from tests.api.kube.client import MAPS, MERGE, api, create, metadata, watched
+from tests.builders.manifests import config_map, deployment
 
 
 async def test_invalid_delete_options_delete_nothing() -> None:
@@ -133,3 +133,24 @@ async def test_object_applied_from_an_export_of_a_terminating_one_is_not_termina
         assert answer.status_code == 201
         assert "deletionTimestamp" not in metadata(answer)
         assert "deletionTimestamp" not in metadata(await client.get(f"{MAPS}/one"))
+
+
+async def test_mark_of_a_deletion_is_a_new_generation() -> None:
+    path = "/apis/apps/v1/namespaces/default/deployments"
+    async with api() as (client, services):
+
+        async def change(fields: Json) -> object:
+            answer = await client.patch(f"{path}/web", json=fields, headers=MERGE)
+            return metadata(answer)["generation"]
+
+        assert (await client.post(path, json=deployment("web"))).status_code == 201
+        assert await change({"metadata": {"finalizers": ["example.com/held"]}}) == 1
+        since = services.log.last_number()
+        for _ in range(2):
+            assert metadata(await client.delete(f"{path}/web"))["generation"] == 2
+        lines = await watched(services, f"{path}?watch=true&resourceVersion={since}", 1)
+        assert cast("Json", lines[0]["object"])["metadata"] == metadata(await client.get(f"{path}/web"))
+        assert metadata(await client.get(f"{path}/web"))["generation"] == 2
+        assert await change({"metadata": {"labels": {"a": "b"}}}) == 2
+        assert await change({"spec": {"replicas": 5}}) == 3
+        assert metadata(await client.get(f"{path}/web"))["generation"] == 3
