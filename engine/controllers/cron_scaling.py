@@ -8,6 +8,7 @@ skip the execution, or at most repeat the same writes. Times that pass while no 
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Final
 
 import anyio.to_thread
@@ -20,11 +21,11 @@ from engine.controllers.writes import Objects
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.values import schedules
 from engine.log.port import AFTER_FAILURE_S, LogError
-from engine.writing.edits.objects import Writer
+from engine.writing.edits.objects import RequestedEdit, Writer
 from engine.writing.edits.patching import MERGE_PATCH, Patch
 from engine.writing.edits.scale import ScalePatch
 from engine.writing.edits.status import StatusPatch
-from engine.writing.mutations import Target
+from engine.writing.mutations import Edited, Target
 from engine.writing.object_changes import Change, StatusChange
 from engine.writing.read_side import ReadSide
 from engine.writing.write_api import Writes
@@ -39,6 +40,7 @@ SOURCE: Final = "/reballast/cron-scaling"
 MANAGER: Final = "cronfederatedhpa-controller"
 _KIND: Final = "CronFederatedHPA"
 _CHANGED: Final = (changes.kind_of(AUTOSCALING_GROUP, _KIND),)
+_HISTORIES: Final = "executionHistories"
 _HISTORY: Final = 3
 """Number of executions per rule that the status keeps if the rule sets no limit."""
 
@@ -116,6 +118,19 @@ class _Execution(Struct, frozen=True):
 
 
 _DECODER: Final = msgspec.json.Decoder(_Scaler)
+_Histories = Callable[[KubeObject], list[Json]]
+"""Returns the new ``executionHistories`` of a scaler."""
+
+
+class _Recording(RequestedEdit, frozen=True):
+    """Write ``executionHistories`` that are computed from the current ones: several servers write them."""
+
+    histories: _Histories
+
+    def apply(self, live: KubeObject | None) -> Edited:
+        """Return the scaler with its new status."""
+        patch: Json = {"status": {_HISTORIES: self.histories(self.existing(live))}}
+        return StatusPatch(self.writer, MERGE_PATCH, patch).apply(live)
 
 
 class CronScaling:
@@ -194,9 +209,8 @@ class CronScaling:
             dues.setdefault((job.namespace, job.name), {})[job.rule.name] = due_ms
         for namespace, name in sorted(self._unshown):
             resource, scaler = await self._scaler(namespace, name)
-            histories = [] if scaler is None else _upcoming(scaler, dues.get((namespace, name), {}))
-            if resource and scaler and histories != scaler.objects_at("status", "executionHistories"):
-                await self._record(resource, scaler, histories)
+            if resource and scaler:
+                await self._record(resource, scaler, partial(_upcoming, dues.get((namespace, name), {})))
             # After the write: if it fails, the next turn must repeat it.
             self._unshown.discard((namespace, name))
 
@@ -205,13 +219,14 @@ class CronScaling:
         resource = (await self._objects.catalogue()).of_kind(AUTOSCALING_GROUP, _KIND)
         return resource, None if resource is None else await self._objects.current(resource, namespace, name)
 
-    async def _record(self, resource: Resource, scaler: KubeObject, histories: list[Json]) -> None:
-        """Write the ``executionHistories`` of a scaler."""
-        patch: Json = {"status": {"executionHistories": histories}}
+    async def _record(self, resource: Resource, scaler: KubeObject, histories: _Histories) -> None:
+        """Write the ``executionHistories`` of a scaler, unless they are the same already."""
+        if histories(scaler) == scaler.objects_at("status", _HISTORIES):
+            return
         target = _target(AUTOSCALING_GROUP, _KIND, scaler.namespace, scaler.name)
 
         def recorded(writer: Writer) -> StatusChange:
-            return StatusChange(target=target, edit=StatusPatch(writer, MERGE_PATCH, patch))
+            return StatusChange(target=target, edit=_Recording(writer, histories))
 
         if reason := await self._writes.change(resource, target, MANAGER, recorded):
             _log.info("history of a scaler not recorded", scaler=scaler.name, reason=reason)
@@ -224,7 +239,7 @@ class CronScaling:
         fault = await self._scale(job)
         if fault:
             _log.warning("target not scaled", scaler=job.name, rule=job.rule.name, reason=fault)
-        await self._record(resource, scaler, _histories(scaler, execution, fault))
+        await self._record(resource, scaler, partial(_histories, execution, fault))
 
     async def _scale(self, job: Job) -> str:
         """Scale the target of a rule; return why that failed, or an empty text."""
@@ -305,18 +320,16 @@ def _is_recorded(scaler: KubeObject, rule: str, due_ms: int) -> bool:
 
 
 def _history(scaler: KubeObject, rule: str) -> Json:
-    histories = scaler.objects_at("status", "executionHistories")
+    histories = scaler.objects_at("status", _HISTORIES)
     return next((history for history in histories if history.get("ruleName") == rule), {"ruleName": rule})
 
 
-def _upcoming(scaler: KubeObject, dues: Mapping[str, int]) -> list[Json]:
+def _upcoming(dues: Mapping[str, int], scaler: KubeObject) -> list[Json]:
     """Return the ``executionHistories`` of a scaler's rules with their next times; ``dues`` has them by rule name.
 
     As in Karmada, suspended rules have no next time, and removed rules have no history.
     """
-    recorded = {
-        history.get("ruleName"): history for history in scaler.objects_at("status", "executionHistories")
-    }
+    recorded = {history.get("ruleName"): history for history in scaler.objects_at("status", _HISTORIES)}
     histories: list[Json] = []
     for name in (str(rule.get("name", "")) for rule in scaler.objects_at("spec", "rules")):
         history = {
@@ -329,9 +342,11 @@ def _upcoming(scaler: KubeObject, dues: Mapping[str, int]) -> list[Json]:
     return histories
 
 
-def _histories(scaler: KubeObject, done: _Execution, fault: str) -> list[Json]:
+def _histories(done: _Execution, fault: str, scaler: KubeObject) -> list[Json]:
     """Return the ``executionHistories`` of a scaler's rules with a new execution; a rule's newest one is first."""
-    rule = done.job.rule
+    rule, histories = done.job.rule, scaler.objects_at("status", _HISTORIES)
+    if _is_recorded(scaler, rule.name, done.due_ms):
+        return histories
     history = _history(scaler, rule.name)
     execution: Json = {
         "scheduleTime": times.to_seconds_text(done.due_ms),
@@ -351,6 +366,5 @@ def _histories(scaler: KubeObject, done: _Execution, fault: str) -> list[Json]:
     kept = [execution, *objects_at(history, field)][: _HISTORY if limit is None else limit]
     if done.next_run_ms is not None:
         history = {**history, "nextExecutionTime": times.to_seconds_text(done.next_run_ms)}
-    histories = scaler.objects_at("status", "executionHistories")
     others = [other for other in histories if other.get("ruleName") != rule.name]
     return [*others, {**history, field: kept}]

@@ -1,18 +1,22 @@
 """CronFederatedHPAs scale their targets at the times of their rules, and record it in their status."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final
 
 import httpx
 import pytest
 
 from engine.controllers.cron_scaling import CronScaling
+from engine.controllers.writes import Objects
 from engine.http.kube.app import create_app
 from engine.http.services import Services
+from engine.kubeapi.schema.resources import Catalogue, Resource
 from engine.log.memory import MemoryLog
 from engine.log.port import LogError, OutcomeUnknownError
 from events.json_values import Json, at, object_at, objects_at
+from events.kube_objects import KubeObject
 from events.records import Record, StoredRecord
 from tests.api.kube.client import api
 from tests.api.servers import NOW_MS
@@ -43,14 +47,17 @@ class Clock:
 class World:
     """An API, and a controller that has followed all of it."""
 
-    def __init__(
-        self, client: httpx.AsyncClient, services: Services, scaling: CronScaling, clock: Clock
-    ) -> None:
+    def __init__(self, client: httpx.AsyncClient, services: Services) -> None:
         self.client = client
+        self.clock = Clock()
+        self.objects = create_app(services, self.clock).plane
         self._services = services
-        self._scaling = scaling
-        self._clock = clock
+        self._scaling = self.server(self.objects)
         self._number = -1
+
+    def server(self, objects: Objects) -> CronScaling:
+        """The controller of a server that reads these objects."""
+        return CronScaling(self._services, objects, self._services.write_api, self.clock)
 
     async def create(self, rule: Json, target: Json = DEPLOYMENT) -> None:
         spec: Json = {"scaleTargetRef": target, "rules": [{"name": "up", "schedule": "* * * * *", **rule}]}
@@ -73,7 +80,7 @@ class World:
     async def after(self, minutes: float) -> None:
         """Let the controller see the present, move the clock on, and let it do what is due."""
         self._number = await self._scaling.turn(self._number)
-        self._clock.ms += int(minutes * MINUTE_MS)
+        self.clock.ms += int(minutes * MINUTE_MS)
         self._number = await self._scaling.turn(self._number)
 
     async def get(self, path: str) -> Json:
@@ -89,12 +96,26 @@ class World:
 
 @asynccontextmanager
 async def a_world() -> AsyncGenerator[World]:
-    clock = Clock()
     async with api() as (client, services):
         assert (await client.post(DEPLOYMENTS, json=deployment("one"))).status_code == 201
-        plane = create_app(services, clock).plane
-        scaling = CronScaling(services, plane, services.write_api, clock)
-        yield World(client, services, scaling, clock)
+        yield World(client, services)
+
+
+class SlowReads:
+    """Objects as a slow server reads them: after its next read, another server does what ``meanwhile`` contains."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self.meanwhile: list[Callable[[], Awaitable[None]]] = []
+
+    async def catalogue(self) -> Catalogue:
+        return await self._objects.catalogue()
+
+    async def current(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
+        value = await self._objects.current(resource, namespace, name)
+        if self.meanwhile:
+            await self.meanwhile.pop()()
+        return value
 
 
 async def test_rule_scales_its_target_when_it_is_due_and_not_before() -> None:
@@ -144,6 +165,20 @@ async def test_corrected_clock_repeats_no_execution() -> None:
         assert await world.replicas() == 2
         (history,) = await world.histories()
         assert len(objects_at(history, "successfulExecutions")) == 1
+
+
+async def test_slow_server_keeps_the_executions_that_another_server_recorded_meanwhile() -> None:
+    async with a_world() as world:
+        await world.create({"targetReplicas": 4})
+        objects = SlowReads(world.objects)
+        slow = world.server(objects)
+        number = await slow.turn(-1)
+        objects.meanwhile.append(partial(world.after, 1))
+        world.clock.ms += MINUTE_MS
+        await slow.turn(number)
+        (history,) = await world.histories()
+        times = [execution["scheduleTime"] for execution in objects_at(history, "successfulExecutions")]
+        assert times == ["2024-05-25T09:51:00Z", "2024-05-25T09:50:00Z"]
 
 
 async def test_suspended_rule_scales_nothing() -> None:
