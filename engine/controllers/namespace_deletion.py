@@ -46,9 +46,9 @@ _log: Final = diagnostics.logger("gateway.kube")
 class Namespaces:
     """Delete namespaces with their contents.
 
-    ``on_gone`` deletes the objects that clients of simulated members created in a namespace; it is called before the
-    namespace is removed. With a grace period of 0, as in plans, ``end`` deletes the contents at once; else ``run``
-    deletes them later.
+    Before a namespace is removed, ``on_gone`` deletes the objects that clients of simulated members created in it, and
+    ``remove_events`` its Events, if clients may write any. With a grace period of 0, as in plans, ``end`` deletes the
+    contents at once; else ``run`` deletes them later.
     """
 
     def __init__(
@@ -58,11 +58,13 @@ class Namespaces:
         clock_ms: Callable[[], int],
         on_gone: Callable[[str], Awaitable[None]],
         grace_ms: int = GRACE_MS,
+        remove_events: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         self._write_api = write_api
         self._reads = reads
         self._clock_ms = clock_ms
         self._on_gone = on_gone
+        self._remove_events = remove_events
         self._grace_ms = grace_ms
         self._due_s: dict[str, float] = {}
         """Time at which the contents of a marked namespace are deleted, in seconds of the event loop, by namespace.
@@ -144,6 +146,8 @@ class Namespaces:
         # Before the removal: after it, nothing would repeat a deletion in a member that failed.
         if namespaces.is_propagated(name, {label: str(text) for label, text in labels.items()}):
             await self._on_gone(name)
+        if self._remove_events is not None:
+            await self._remove_events(name)
         target = Target(api_version="v1", kind="Namespace", namespace="", name=name)
         answer = await self._remove(target, is_final=True)
         if isinstance(answer, Problem):

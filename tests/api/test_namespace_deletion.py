@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
@@ -198,6 +199,30 @@ async def test_namespace_that_returns_within_the_grace_period_keeps_its_contents
             assert (await kube.get(content)).status_code == 200
             stopping.set()
             await running
+
+
+async def test_events_of_clients_are_deleted_with_their_namespace() -> None:
+    stopping = asyncio.Event()
+    async with serving() as services:
+        application = create_app(services, lambda: NOW_MS)
+        async with kube_client(services, application) as kube:
+            running = asyncio.create_task(application.run(stopping))
+            for name in ("leaving", "other"):
+                await create(kube, name, {})
+                event = {"metadata": {"name": "seen"}, "involvedObject": {"namespace": name}}
+                (await kube.post(f"{NAMESPACES}/{name}/events", json=event)).raise_for_status()
+            watch = {"watch": "1", "timeoutSeconds": "4", "resourceVersion": str(services.log.last_number())}
+            watching = asyncio.create_task(kube.get("/api/v1/events", params=watch))
+            (await kube.delete(f"{NAMESPACES}/leaving")).raise_for_status()
+            await wait_deleted(kube, "leaving")
+            listed = (await kube.get("/api/v1/events")).json()["items"]
+            assert [event["metadata"]["namespace"] for event in listed] == ["other"]
+            lines = [json.loads(line) for line in (await watching).text.splitlines()]
+            stopping.set()
+            await running
+    assert [(line["type"], line["object"]["metadata"]["namespace"]) for line in lines] == [
+        ("DELETED", "leaving")
+    ]
 
 
 async def test_correction_of_the_clock_does_not_delay_a_deletion() -> None:

@@ -147,8 +147,11 @@ def create_app(
     guard_member = authorizer.check_member_request
     search = Search(plane, planes, guard_member, clock_ms)
     proxying = Proxying(plane, planes, member_apis.answer, guard_member, services.stopping, clock_ms)
-    namespaces = Namespaces(mode.write_api, services, clock_ms, planes.delete_namespace, mode.grace_ms)
     event_writes = None if mode.report is None else EventWrites(services, mode.report, plane, clock_ms)
+    remove_events = None if event_writes is None else event_writes.remove_all
+    namespaces = Namespaces(
+        mode.write_api, services, clock_ms, planes.delete_namespace, mode.grace_ms, remove_events
+    )
     guard = authorizer.check_request
     api = KubeApi(
         plane,

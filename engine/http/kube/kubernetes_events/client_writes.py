@@ -30,6 +30,7 @@ from projections import client_events
 from projections.client_events import ClientEvent
 
 _BYTES_MAX: Final = 16_384
+_TOGETHER: Final = 256
 _DERIVED: Final = "this Event is derived from the log"
 _NAMESPACES: Final = ApiPath(group="", version="v1", plural="namespaces")
 
@@ -80,24 +81,31 @@ class EventWrites:
 
     async def remove(self, write: WriteRequest, preconditions: Preconditions, *, dry_run: bool) -> Status:
         """Delete an Event; return the body of the response. Raises StatusError."""
-        name = write.writer.name
+        namespace, name = write.writer.namespace, write.writer.name
         async with self._lock:
             stored = await self._stored(write)
             if stored is None:
                 raise status_objects.not_found(write.resource, name)
             preconditions.check(stored.document)
             if not dry_run:
-                await self._append(
-                    observations.KubernetesEventDeleted(
-                        name=name, namespace=write.writer.namespace, manifest=stored.manifest
-                    )
-                )
+                await self._append(_deleted(namespace, name, stored))
         return status_objects.deleted(write.resource, name, stored.uid)
 
+    async def remove_all(self, namespace: str) -> None:
+        """Delete all Events of a namespace. Raises LogError and ProjectionError."""
+        async with self._lock:
+            number = await self._reads.catch_up()
+            stored = await self._plane.reads.peek(
+                lambda rows: client_events.listed(rows, number, namespace=namespace)
+            )
+            for start in range(0, len(stored), _TOGETHER):
+                group = stored[start : start + _TOGETHER]
+                await self._append(*(_deleted(namespace, event.document.name, event) for event in group))
+
     async def _append(
-        self, data: observations.KubernetesEventWritten | observations.KubernetesEventDeleted
+        self, *written: observations.KubernetesEventWritten | observations.KubernetesEventDeleted
     ) -> None:
-        await self._report([Report(data.record_key, data, "")], CLIENT_SOURCE)
+        await self._report([Report(data.record_key, data, "") for data in written], CLIENT_SOURCE)
         await self._reads.catch_up()
 
     async def _stored(self, write: WriteRequest) -> ClientEvent | None:
@@ -128,3 +136,7 @@ class EventWrites:
             raise status_objects.not_found(namespaces, name)
         if namespace.is_ending:
             raise status_objects.in_terminating_namespace(write.resource, write.writer.name, name)
+
+
+def _deleted(namespace: str, name: str, event: ClientEvent) -> observations.KubernetesEventDeleted:
+    return observations.KubernetesEventDeleted(name=name, namespace=namespace, manifest=event.manifest)
