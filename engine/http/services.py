@@ -42,13 +42,9 @@ class Planner(Protocol):
         ...
 
 
-def _always() -> bool:
-    return True
-
-
 @dataclass(frozen=True, kw_only=True)
 class Services(ReadSide):
-    """Dependencies of the server's routes; ``is_ready`` returns whether the rest of the process is ready.
+    """Dependencies of the server's routes; ``faults`` returns why the rest of the process is not ready.
 
     ``url`` is the address of the Kubernetes API, ``token`` the administrator's token, ``login`` the code that starts a
     browser session, ``hosts`` are further host names to answer for. ``collectors`` provide the metrics of the rest of
@@ -67,7 +63,7 @@ class Services(ReadSide):
     sign: Callable[[bytes, dt.datetime, dt.timedelta], bytes] | None = None
     login: Login = NO_LOGIN
     hosts: Sequence[str] = ()
-    is_ready: Callable[[], bool] = _always
+    faults: Callable[[], Sequence[str]] = tuple[str, ...]
     collectors: Sequence[Collector] = ()
     tunnels: Tunnels = field(default_factory=Tunnels)
     periodic_drills: drills.Latest = field(default_factory=drills.Latest)

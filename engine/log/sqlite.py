@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import IO, Final, Self, TypeVar
@@ -87,6 +88,8 @@ class SqliteLog:
         self._tail = tail.Tail()
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._is_closed = False
+        self.fault = ""
+        """Why the file could not be written by the newest attempt; empty if it could."""
         self._reader = ThreadPoolExecutor(1, "log-reader")
         self._thread = threading.Thread(target=self._write, name="log-writer", daemon=True)
         self._thread.start()
@@ -169,16 +172,29 @@ class SqliteLog:
 
     def _write(self) -> None:
         """Writer thread: collect waiting appends, commit them, resolve their futures."""
-        while (waiting := self._queue.get()) is not None:
+        while (waiting := self._next()) is not None:
             group, closing = self._gather(waiting)
             try:
                 stored = self._commit(group)
             except Exception as error:  # noqa: BLE001  # if the thread ended, every later append would hang
+                self.fault = _reason(error) if isinstance(error, OSError | sqlite3.Error) else ""
                 self._loop.call_soon_threadsafe(_fail, group, error)
             else:
+                self.fault = ""
                 self._loop.call_soon_threadsafe(self._show, group, stored)
             if closing:
                 return
+
+    def _next(self) -> _Waiting | None:
+        """Return the next append, None at the end; after a failure to write the file, try that until it succeeds."""
+        while self.fault:
+            with suppress(queue.Empty):
+                return self._queue.get(timeout=port.AFTER_FAILURE_S)
+            with suppress(OSError, sqlite3.Error):
+                self._files.check()
+                sqlite_table.write_again(self._files.writing)
+                self.fault = ""
+        return self._queue.get()
 
     def _gather(self, first: _Waiting) -> tuple[list[_Waiting], bool]:
         group = [first]
@@ -235,9 +251,13 @@ class SqliteLog:
 def _fail(group: list[_Waiting], error: Exception) -> None:
     for waiting in group:
         if not waiting.done.done():
-            failure = port.LogError(f"the log was not written: {type(error).__name__}: {error}")
+            failure = port.LogError(_reason(error))
             failure.__cause__ = error
             waiting.done.set_exception(failure)
+
+
+def _reason(error: Exception) -> str:
+    return f"the log was not written: {type(error).__name__}: {error}"
 
 
 def _open(directory: Path, synchronous: str) -> _Files:

@@ -169,7 +169,7 @@ def prepare(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
     """Create or check the tables; return the end of each partition."""
     connection.executescript(_SCHEMA)
     if connection.execute("PRAGMA application_id").fetchone() != (_APPLICATION,):
-        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+        write_again(connection)
     expected = {"format": _FORMAT, "shards": str(topics.SHARDS)}
     # Give an older log the current format: its records stay unchanged, but older releases cannot read new
     # ones.
@@ -184,6 +184,11 @@ def prepare(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
             )
             raise port.LogError(message)
     return ends(connection)
+
+
+def write_again(connection: sqlite3.Connection) -> None:
+    """Write the file's application id again, which changes nothing; raises sqlite3.Error if nothing can be written."""
+    connection.execute(f"PRAGMA application_id = {_APPLICATION}")
 
 
 def slot_of(topic: str, partition: int) -> int:

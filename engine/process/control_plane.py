@@ -317,6 +317,7 @@ def _services(
         sign=functools.partial(client_certificates.signed, options.directory),
         login=sessions.Login(endpoint.login, time.time() + options.login_seconds),
         hosts=(options.host, *options.hosts),
+        faults=running.faults,
         collectors=running.collectors,
         compared=None if observer is None else observer.report,
     )

@@ -33,12 +33,17 @@ class Installation(replica.Replica):
 
     def __init__(self, log: sqlite.SqliteLog, directory: Path, members: Sequence[specs.MemberSpec]) -> None:
         super().__init__(log, directory, members)
+        self._file = log
         self.worker = worker.Worker(
             log,
             clock_ms,
             storage=snapshot_storage.SingleSnapshotStorage(snapshot_storage.SnapshotFiles(directory)),
         )
         self.collectors.append(worker_metrics.WorkerMetrics(self.worker, log))
+
+    def faults(self) -> list[str]:
+        """Return why writes or reads fail now; empty if neither do."""
+        return [*([self._file.fault] if self._file.fault else []), *super().faults()]
 
     async def settled(self) -> None:
         """Return when nothing waits: all inputs are decided, all works applied by members, and all records folded."""

@@ -39,6 +39,10 @@ class Replica:
         self.members = member_fleet.Members(log, clock_ms, members)
         self.collectors: list[Collector] = []
 
+    def faults(self) -> list[str]:
+        """Return why writes or reads fail now; empty if neither do."""
+        return [self.views.refusal] if self.views.refusal else []
+
     async def wait_ready(self) -> None:
         """On a new log, return when the views show the members' clusters.
 

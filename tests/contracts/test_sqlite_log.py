@@ -155,6 +155,21 @@ async def test_append_to_a_removed_file_fails_until_it_is_put_back(tmp_path: Pat
         assert len(await log.read_all(0, 10)) == 2
 
 
+async def test_fault_is_shown_until_the_log_can_be_written_again(tmp_path: Path) -> None:
+    file, kept = tmp_path / "log.sqlite", tmp_path / "kept"
+    async with opened(tmp_path) as log, asyncio.timeout(_ANSWER_S):
+        await log.append([log_contract.record(text="before")])
+        assert not log.fault
+        file.rename(kept)
+        with pytest.raises(port.LogError, match="removed or replaced"):
+            await log.append([log_contract.record(text="lost")])
+        assert "removed or replaced" in log.fault
+        kept.rename(file)
+        while log.fault:  # noqa: ASYNC110  # nothing signals it
+            await asyncio.sleep(0.05)
+        assert len(await log.read_all(0, 10)) == 1
+
+
 @pytest.mark.parametrize(("deleted", "first"), [("number <= 3", 1), ("number = 3", 3), ("number > 0", 1)])
 async def test_deleted_records_are_reported_as_not_kept(tmp_path: Path, deleted: str, first: int) -> None:
     async with opened(tmp_path) as log:

@@ -10,10 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+import httpx
 import pytest
 import yaml
 
-from engine.cli import failures, server_reads
+from engine.cli import failures, server_location, server_reads
 from engine.cli.client import Client
 from engine.http.query.response_types import Listing
 from engine.log import sqlite, sqlite_table
@@ -133,6 +134,9 @@ def test_full_disk_refuses_writes_serves_queries_and_loses_nothing(tmp_path: Pat
     with Client(server.directory) as client:
         written, reason = _fill(client)
         assert "the log was not written" in reason
+        assert "the log was not written" in _readiness(server)
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, hard))
+        _until(lambda: _readiness(server) == "ok")
         assert _texts(client) == written
     server.kill()
 
@@ -162,6 +166,7 @@ def test_full_views_disk_refuses_queries_with_a_reason_until_there_is_space(
         count, reason = _write_until_refused(client)
         assert "views.sqlite can't be written" in reason
         assert "the views continue automatically once there is space" in reason
+        assert "views.sqlite can't be written" in _readiness(server)
         # The next query is refused without a wait.
         began_s = time.monotonic()
         with pytest.raises(failures.Failure, match="can't be written"):
@@ -172,6 +177,7 @@ def test_full_views_disk_refuses_queries_with_a_reason_until_there_is_space(
         # All writes are in the log, even the refused one, of which only the response failed.
         _until(lambda: len(_texts(client)) >= count)
         assert len(_texts(client)) <= count + 1
+        assert _readiness(server) == "ok"
         assert client.verify(Report).findings == []
     assert server.stop() == 0
 
@@ -195,6 +201,10 @@ def _until(is_so: Callable[[], bool]) -> None:
                 return
         assert time.monotonic() < until_s
         time.sleep(0.1)
+
+
+def _readiness(server: Server) -> str:
+    return httpx.get(f"{server_location.find(server.directory).url}/readyz").text
 
 
 def _texts(client: Client) -> dict[str, str]:

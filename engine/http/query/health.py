@@ -67,7 +67,8 @@ def routes(services: Services) -> list[Route]:
         others = [metric for collector in services.collectors for metric in collector.collect()]
         return await exposed([*_of_views(lag), *_of_records(counts, kept), *_of_shards(lag.shards), *others])
 
-    return [*vital_routes(services.is_ready), Route("/metrics", metrics)]
+    vital = vital_routes(lambda: not services.faults(), services.faults)
+    return [*vital, Route("/metrics", metrics)]
 
 
 def _of_views(lag: response_types.Lag) -> Iterable[Metric]:

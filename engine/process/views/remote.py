@@ -39,10 +39,10 @@ class RemoteViews:
         self._environment = os.environ | ({} if where is None else {line_protocol.LOG_VARIABLE: where})
         self._end = shared_waits.EndSignal(-1)
         self._store: store.Reader | None = None
-        # When the current stall began (None: no stall), and the error for waiting readers once the stall lasts
-        # too long.
+        # When the current stall began; None: no stall.
         self._failing_since_s: float | None = None
-        self._refusal = ""
+        self.refusal = ""
+        """Why reads are refused now; empty if they are not."""
 
     @property
     def folded(self) -> int:
@@ -62,8 +62,8 @@ class RemoteViews:
         Raises LogError if the child has been stalled for ``PATIENCE_S`` seconds; the child keeps trying.
         """
         while self._end.number < number:
-            if self._refusal:
-                raise port.LogError(self._refusal)
+            if self.refusal:
+                raise port.LogError(self.refusal)
             await self._end.moved()
 
     async def run(self) -> None:
@@ -132,7 +132,7 @@ class RemoteViews:
                 # that the former child's tables included.
                 is_level = is_level or await self._open(int(line))
                 if is_level:
-                    self._failing_since_s, self._refusal = None, ""
+                    self._failing_since_s, self.refusal = None, ""
                     self._end.move(int(line))
         return None
 
@@ -142,8 +142,8 @@ class RemoteViews:
         if self._failing_since_s is None:
             self._failing_since_s = now_s
             _log.warning("projection not advancing", reason=reason)
-        elif now_s - self._failing_since_s >= PATIENCE_S and self._refusal != reason:
-            self._refusal = reason
+        elif now_s - self._failing_since_s >= PATIENCE_S and self.refusal != reason:
+            self.refusal = reason
             _log.error("projection stalled; reads return 503 until it recovers", reason=reason)
             self._end.move(self._end.number)
 
