@@ -151,10 +151,10 @@ class FailingReads(ReadSide):
         return await super().peek(query)
 
 
-async def watched(client: httpx.AsyncClient, since: str) -> list[tuple[str, int]]:
+async def watched(client: httpx.AsyncClient, since: str, selector: str = "") -> list[tuple[str, int]]:
     """Return the types and numbers of the events of a watch that lasts two seconds."""
     query = {"watch": "1", "timeoutSeconds": "2", **({"resourceVersion": since} if since else {})}
-    answer = await client.get(MAPS, params=query)
+    answer = await client.get(MAPS, params={**query, "labelSelector": selector})
     return [
         (event["type"], int(version(event["object"])))
         for event in map(msgspec.json.decode, answer.text.splitlines())
@@ -180,6 +180,22 @@ async def test_watch_that_is_ahead_of_the_feed_gets_only_later_changes(
             feed.go_on()
     expected = [("MODIFIED", number)]
     assert late.result() == (expected if begins == "resumed" else [("ADDED", int(created)), *expected])
+
+
+async def test_watch_that_is_ahead_of_the_feed_reports_an_object_that_its_selector_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    feed = SlowFeed(monkeypatch)
+    async with api() as (client, _), asyncio.TaskGroup() as tasks:
+        tasks.create_task(watched(client, ""))
+        await feed.joined(1)
+        feed.stop()
+        listed = version(await create(client, config_map("one")))
+        lost = await client.patch(f"{MAPS}/one", json={"metadata": {"labels": {"a": "b"}}}, headers=PATCH)
+        late = tasks.create_task(watched(client, listed, "a!=b"))
+        await feed.joined(2)
+        feed.go_on()
+    assert late.result() == [("DELETED", int(version(lost.json())))]
 
 
 async def test_change_is_reported_once_although_the_next_read_of_a_turn_fails(

@@ -11,7 +11,7 @@ from typing import Final
 from starlette.responses import Response
 
 from engine.http.kube import bootstrap_objects, rendering, requests
-from engine.http.kube.control_plane import ControlPlane
+from engine.http.kube.control_plane import ControlPlane, Listed
 from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
 from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.rate_limits import Limits
@@ -78,7 +78,6 @@ class Watching:
         try:
             async for line in self._begin(watch, query, since, subscriber):
                 yield line
-            watch.is_level = True
             while not self._reads.stopping.is_set():
                 is_more = await self._wait(subscriber)
                 if subscriber.is_cut:
@@ -104,7 +103,8 @@ class Watching:
             if not since:
                 since = watch.floor = await self._reads.catch_up()
             if watch.is_selective:
-                watch.known = await self._listed_keys(watch)
+                listed = await self._plane.listed(watch.resource, watch.namespace, watch.fits, is_fresh=False)
+                watch.know(listed)
             async for line in self._catch_up(watch, since, subscriber):
                 yield line
             return
@@ -114,7 +114,7 @@ class Watching:
             yield watch.line("ADDED", value)
         watch.floor = watch.position = listed.number
         if watch.is_selective:
-            watch.known = {value.key for value in listed.items}
+            watch.know(listed)
         if query.initial_events and query.bookmarks:
             yield watch.bookmark({rendering.INITIAL_END: "true"})
         async for line in self._catch_up(watch, listed.number, subscriber):
@@ -133,10 +133,6 @@ class Watching:
                 for line in watch.lines_of(happening):
                     yield line
         watch.position = start
-
-    async def _listed_keys(self, watch: "_Watch") -> set[tuple[str, str]]:
-        listed = await self._plane.listed(watch.resource, watch.namespace, watch.fits, is_fresh=False)
-        return {value.key for value in listed.items}
 
     async def _wait(self, subscriber: Subscriber) -> bool:
         """Wait for changes or the stop of the process; return False if a bookmark is due first."""
@@ -166,9 +162,13 @@ class _Watch:
         self.floor = 0
         self.position = 0
         self.is_selective = False
-        self.is_level = False
-        self.known: set[tuple[str, str]] = set()
+        self._known: set[tuple[str, str]] = set()
+        self._known_at = 0
         self._clock_ms = clock_ms
+
+    def know(self, listed: Listed) -> None:
+        """Store which objects match the selectors, as of the number of the list."""
+        self._known, self._known_at = {value.key for value in listed.items}, listed.number
 
     def lines_of(self, happening: ObjectChange) -> list[bytes]:
         """Lines that report a change to this watch; empty if its client knows the change or watches other objects."""
@@ -210,14 +210,15 @@ class _Watch:
 
     def _selected(self, event_type: str, name: tuple[str, str], value: KubeObject) -> str:
         """The event type for a watch with selectors; empty if the object does not match them and did not before."""
-        was_there = name in self.known
+        was_there = name in self._known
         if event_type != "DELETED" and self.fits(value):
-            self.known.add(name)
+            self._known.add(name)
             return "MODIFIED" if was_there and event_type == "MODIFIED" else "ADDED"
-        self.known.discard(name)
-        # While the watch catches up, the client may know the object from an earlier list; an unneeded DELETED
+        self._known.discard(name)
+        # Before the number of the list, the client may know the object from an earlier one; an unneeded DELETED
         # is harmless.
-        is_reported = was_there or not self.is_level or (event_type == "DELETED" and self.fits(value))
+        is_level = self.position >= self._known_at
+        is_reported = was_there or not is_level or (event_type == "DELETED" and self.fits(value))
         return "DELETED" if is_reported else ""
 
 
