@@ -22,7 +22,7 @@ from engine.writing.edits.patching import MERGE_PATCH, Patch
 from engine.writing.mutations import Target
 from engine.writing.object_changes import Change
 from engine.writing.read_side import ReadSide
-from engine.writing.write_api import Writes
+from engine.writing.write_api import WritePath
 from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
 from projections import autoscaling, changes, query
@@ -49,7 +49,7 @@ class Autoscaling:
     """Follows the views and writes templates; call ``run`` once."""
 
     def __init__(
-        self, reads: ReadSide, objects: Objects, write_api: Writes, clock_ms: Callable[[], int]
+        self, reads: ReadSide, objects: Objects, write_api: WritePath, clock_ms: Callable[[], int]
     ) -> None:
         self._reads = reads
         self._objects = objects

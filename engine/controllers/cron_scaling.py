@@ -28,7 +28,7 @@ from engine.writing.edits.status import StatusPatch
 from engine.writing.mutations import Edited, Target
 from engine.writing.object_changes import Change, StatusChange
 from engine.writing.read_side import ReadSide
-from engine.writing.write_api import Writes
+from engine.writing.write_api import WritePath
 from events import times
 from events.json_values import Json, objects_at
 from events.kube_objects import KubeObject
@@ -137,7 +137,7 @@ class CronScaling:
     """Follows the views and scales targets at the times of their rules; call ``run`` once."""
 
     def __init__(
-        self, reads: ReadSide, objects: Objects, write_api: Writes, clock_ms: Callable[[], int]
+        self, reads: ReadSide, objects: Objects, write_api: WritePath, clock_ms: Callable[[], int]
     ) -> None:
         self._reads = reads
         self._objects = objects

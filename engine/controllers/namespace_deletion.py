@@ -19,7 +19,7 @@ from engine.log.port import LogError
 from engine.writing.mutations import Action, Problem, Target, Verdict, Written
 from engine.writing.object_changes import Preconditions, Removal
 from engine.writing.read_side import ReadSide
-from engine.writing.write_api import CLIENT_SOURCE, Writes
+from engine.writing.write_api import CLIENT_SOURCE, WritePath
 from events import shapes
 from events.kube_objects import KubeObject
 from projections import object_tables, objects
@@ -53,7 +53,7 @@ class Namespaces:
 
     def __init__(
         self,
-        write_api: Writes,
+        write_api: WritePath,
         reads: ReadSide,
         clock_ms: Callable[[], int],
         on_gone: Callable[[str], Awaitable[None]],

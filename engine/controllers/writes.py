@@ -11,7 +11,7 @@ from engine.log.port import NumberedLog, OutcomeUnknownError
 from engine.writing.edits.objects import Writer
 from engine.writing.edits.preconditions import AheadError
 from engine.writing.mutations import Mutation, Problem, Target, Verdict, Written
-from engine.writing.write_api import Writes
+from engine.writing.write_api import WritePath
 from events.kube_objects import KubeObject
 
 PAUSE_SECONDS: Final = 0.2
@@ -35,7 +35,9 @@ class Objects(Protocol):
 class ControllerWrites:
     """Writes objects; ``source`` is the CloudEvents source of the written events."""
 
-    def __init__(self, log: NumberedLog, write_api: Writes, clock_ms: Callable[[], int], source: str) -> None:
+    def __init__(
+        self, log: NumberedLog, write_api: WritePath, clock_ms: Callable[[], int], source: str
+    ) -> None:
         self._log = log
         self._write_api = write_api
         self._clock_ms = clock_ms

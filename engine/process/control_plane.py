@@ -286,7 +286,7 @@ async def project(where: str, directory: Path) -> None:
 def _write_api(running: Replica, tolerated: TolerationSeconds) -> write_api.WriteApi:
     return write_api.WriteApi(
         running.log,
-        write_api.StoredViews(running.views),
+        write_api.ProjectedObjects(running.views),
         clock_ms,
         lambda: str(uuid.uuid4()),
         tolerated=tolerated,

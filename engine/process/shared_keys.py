@@ -31,7 +31,7 @@ from engine.writing.edits import authorized
 from engine.writing.mutations import Edit, Edited, Problem, Target
 from engine.writing.object_changes import Change, Removal
 from engine.writing.read_side import ReadSide
-from engine.writing.write_api import SERVER_SOURCE, StoredViews, WriteApi
+from engine.writing.write_api import SERVER_SOURCE, ProjectedObjects, WriteApi
 from events.json_values import Json
 from events.kube_objects import KubeObject
 from projections import object_tables
@@ -72,7 +72,7 @@ async def share(
     directory: Path, write_api: WriteApi, views: Views, *, answer_seconds: float = ANSWER_SECONDS
 ) -> None:
     """Get the shared keys from another replica; publish own keys if the log names none or no replica answers."""
-    stored = StoredViews(views)
+    stored = ProjectedObjects(views)
     try:
         own = await asyncio.to_thread(load_or_create, directory)
         unanswered = ""
@@ -148,7 +148,7 @@ class _SealedAnswer(Struct, frozen=True):
 
 
 async def _requested_keys(
-    write_api: WriteApi, views: StoredViews, fingerprint: str, seconds: float
+    write_api: WriteApi, stored: ProjectedObjects, fingerprint: str, seconds: float
 ) -> Keys | None:
     """Request the keys with this fingerprint from the other replicas; None if none answers."""
     own = X25519PrivateKey.generate()
@@ -159,7 +159,7 @@ async def _requested_keys(
     try:
         while time.monotonic() < deadline:
             target = _target(name)
-            request = (await views.objects((target.key,))).get(target.key)
+            request = (await stored.objects((target.key,))).get(target.key)
             data = {} if request is None else _data(request.content)
             if "sealed" in data:
                 return _opened(str(data["sealed"]), own, fingerprint)

@@ -79,7 +79,7 @@ class Appended(Struct, frozen=True, kw_only=True):
     number: int
 
 
-class Writing(Struct, frozen=True):
+class ObjectEvents(Struct, frozen=True):
     """Events about one object to append together, and their trace."""
 
     target: Target
@@ -95,8 +95,8 @@ class Report(NamedTuple):
     id: str
 
 
-class Views(Protocol):
-    """The read models, as the write API uses them."""
+class CurrentObjects(Protocol):
+    """The objects and clusters that writes are computed from."""
 
     async def settle(self, number: int) -> None:
         """Wait until the record with this sequence number has been folded."""
@@ -119,22 +119,22 @@ class Appending:
         self._clock_ms = clock_ms
         self._new_id = new_id
 
-    async def write(self, batch: Sequence[Writing], source: str) -> list[Appended]:
+    async def write(self, batch: Sequence[ObjectEvents], source: str) -> list[Appended]:
         """Append the events of several writes atomically. Raises the log's errors."""
         stored = iter(await self._log.append(self.records_of(batch, source)))
         appended: list[Appended] = []
-        for writing in batch:
-            own = [next(stored) for _event in writing.events]
+        for item in batch:
+            own = [next(stored) for _event in item.events]
             appended.append(Appended(first=own[0].offset, last=own[-1].offset, number=own[-1].number))
         return appended
 
-    def records_of(self, batch: Sequence[Writing], source: str) -> list[records.Record]:
+    def records_of(self, batch: Sequence[ObjectEvents], source: str) -> list[records.Record]:
         """Return the records of several writes, in order, without appending them."""
         time = times.to_text(self._clock_ms())
         return [
-            self._record(event, writing.target.key, source, time, writing.trace)
-            for writing in batch
-            for event in writing.events
+            self._record(event, item.target.key, source, time, item.trace)
+            for item in batch
+            for event in item.events
         ]
 
     async def report(self, batch: Sequence[Report], source: str) -> None:
@@ -177,9 +177,9 @@ class Appending:
 class WriteExecution:
     """Carry out mutations, round after round, until all have answers."""
 
-    def __init__(self, log: port.NumberedLog, views: Views, appending: Appending) -> None:
+    def __init__(self, log: port.NumberedLog, current: CurrentObjects, appending: Appending) -> None:
         self._log = log
-        self._views = views
+        self._current = current
         self._appending = appending
 
     async def carry_out(self, attempts: Sequence[Attempt], *, dry_run: bool, source: str) -> list[Answer]:
@@ -246,7 +246,8 @@ class WriteExecution:
     async def _write(self, writes: Sequence[_Append], source: str) -> tuple[dict[int, Answer], list[Attempt]]:
         """Append the events; return the answers, and the attempts to try again because another client wrote first."""
         batch = [
-            Writing(attempt.mutation.target, mutated.events, attempt.trace) for attempt, mutated, _ in writes
+            ObjectEvents(attempt.mutation.target, mutated.events, attempt.trace)
+            for attempt, mutated, _ in writes
         ]
         try:
             appended = await self._appending.write(batch, source)
@@ -314,15 +315,15 @@ class WriteExecution:
 
     async def _stored(self, attempts: Sequence[Attempt], *, number: int) -> dict[str, StoredState]:
         """Current objects of the attempts and their namespaces, by key, from views that have folded ``number``."""
-        await self._views.settle(number)
+        await self._current.settle(number)
         targets = [attempt.mutation.target for attempt in attempts]
         object_keys = {target.key for target in targets if target.route != "cluster"}
         object_keys |= {target.namespace_key for target in targets}
         states: dict[str, StoredState] = {}
-        states.update(await self._views.objects(sorted(object_keys)))
+        states.update(await self._current.objects(sorted(object_keys)))
         for target in targets:
             if target.route == "cluster":
-                states[target.key] = await self._views.cluster(target.name)
+                states[target.key] = await self._current.cluster(target.name)
         return states
 
 

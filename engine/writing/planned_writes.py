@@ -9,7 +9,7 @@ from engine.domain.clusters import after, joined
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log import port
 from engine.writing import tracing
-from engine.writing.execution import Appending, Attempt, Views, WriteExecution, Writing, raised
+from engine.writing.execution import Appending, Attempt, CurrentObjects, ObjectEvents, WriteExecution, raised
 from engine.writing.mutations import Action, Mutated, Mutation, Problem, Target, Written
 from events import kube_objects, shapes
 from events.clusters import ClusterJoined, ClusterLeft
@@ -21,23 +21,27 @@ from projections.objects import StoredObject
 
 
 class PlannedWrites:
-    """A ``write_api.Writes`` for one plan; ``records`` are those that its changes would append, in order.
+    """A ``write_api.WritePath`` for one plan; ``records`` are those that its changes would append, in order.
 
     Each change reads the stored objects with the earlier changes of the plan applied.
     """
 
     def __init__(
-        self, log: port.NumberedLog, views: Views, appending: Appending, tolerated: TolerationSeconds
+        self,
+        log: port.NumberedLog,
+        current: CurrentObjects,
+        appending: Appending,
+        tolerated: TolerationSeconds,
     ) -> None:
         self.tolerated = tolerated
         self.records: list[Record] = []
-        self._views = _PlannedViews(views)
-        self._execution = WriteExecution(log, self._views, appending)
+        self._current = _PlannedObjects(current)
+        self._execution = WriteExecution(log, self._current, appending)
         self._appending = appending
 
     def manifests(self, kind: str) -> list[tuple[Target, bytes]]:
         """Return the objects of a kind that the changes so far create or replace, as JSON."""
-        return self._views.manifests(kind)
+        return self._current.manifests(kind)
 
     def definitions(self) -> list[bytes]:
         """Return the CustomResourceDefinitions that the changes so far create or replace, as JSON."""
@@ -54,16 +58,16 @@ class PlannedWrites:
             # The events expect no versions: the log may grow before the plan forks it, and objects that the
             # plan changed before have no version yet.
             events = tuple(map(_for_any_version, answer.mutated.events))
-            self.records += self._appending.records_of([Writing(target, events, attempt.trace)], source)
-            await self._views.take(target, answer.mutated)
+            self.records += self._appending.records_of([ObjectEvents(target, events, attempt.trace)], source)
+            await self._current.take(target, answer.mutated)
         return answer
 
 
-class _PlannedViews:
-    """``Views`` that include the earlier changes of a plan."""
+class _PlannedObjects:
+    """``CurrentObjects`` that include the earlier changes of a plan."""
 
-    def __init__(self, views: Views) -> None:
-        self._views = views
+    def __init__(self, current: CurrentObjects) -> None:
+        self._current = current
         self._planned: dict[str, StoredObject | None] = {}
         self._targets: dict[str, Target] = {}
         self._clusters: dict[str, clusters.Cluster | None] = {}
@@ -89,15 +93,15 @@ class _PlannedViews:
                 self._planned[target.key] = _stored(target, bytes(manifest), before)
 
     async def settle(self, number: int) -> None:
-        await self._views.settle(number)
+        await self._current.settle(number)
 
     async def objects(self, object_keys: Sequence[str]) -> dict[str, StoredObject]:
-        stored = await self._views.objects([key for key in object_keys if key not in self._planned])
+        stored = await self._current.objects([key for key in object_keys if key not in self._planned])
         planned = {key: self._planned.get(key) for key in object_keys}
         return stored | {key: value for key, value in planned.items() if value is not None}
 
     async def cluster(self, name: str) -> clusters.Cluster | None:
-        return self._clusters[name] if name in self._clusters else await self._views.cluster(name)
+        return self._clusters[name] if name in self._clusters else await self._current.cluster(name)
 
 
 def _changed(cluster: clusters.Cluster | None, mutated: Mutated) -> clusters.Cluster | None:

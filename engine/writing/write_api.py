@@ -24,10 +24,10 @@ from engine.writing.execution import (
     Answer,
     Appending,
     Attempt,
+    CurrentObjects,
+    ObjectEvents,
     Report,
-    Views,
     WriteExecution,
-    Writing,
     raised,
 )
 from engine.writing.mutations import Mutation, Problem, Target, Verdict, Written
@@ -38,7 +38,7 @@ from events.tracing import Trace
 from events.validation import known_kinds as kinds
 from projections import clusters, objects
 from projections.objects import StoredObject
-from projections.port import Views as Projections
+from projections.port import Views
 
 CLIENT_SOURCE: Final = "/reballast/api"
 """Envelope source of the events that clients of the Kubernetes API write."""
@@ -123,8 +123,8 @@ class _Queued(Struct, frozen=True):
     body_bytes: int
 
 
-class Writes(Protocol):
-    """The write API as the Kubernetes API uses it, for real writes and for planned ones."""
+class WritePath(Protocol):
+    """Carries out changes of objects: ``WriteApi`` writes them, ``PlannedWrites`` only collects them."""
 
     tolerated: TolerationSeconds
 
@@ -144,7 +144,7 @@ class WriteApi:
     def __init__(
         self,
         log: port.NumberedLog,
-        views: Views,
+        current: CurrentObjects,
         clock_ms: Callable[[], int],
         new_id: Callable[[], str],
         *,
@@ -152,9 +152,9 @@ class WriteApi:
     ) -> None:
         self.tolerated = tolerated or TolerationSeconds()
         self._log = log
-        self._views = views
+        self._current = current
         self._appending = Appending(log, clock_ms, new_id)
-        self._execution = WriteExecution(log, views, self._appending)
+        self._execution = WriteExecution(log, current, self._appending)
         self._batching = WriteBatching(self._change_all)
 
     async def change(
@@ -182,13 +182,13 @@ class WriteApi:
             answer = await self.change(mutation, source=source)
         return answer
 
-    def planned(self, views: Views | None = None) -> PlannedWrites:
-        """Return the write API of a plan, which appends nothing; it reads ``views`` (None: the current ones)."""
-        return PlannedWrites(self._log, views or self._views, self._appending, self.tolerated)
+    def planned(self, current: CurrentObjects | None = None) -> PlannedWrites:
+        """Return the write path of a plan, which appends nothing; it reads ``current``, by default as this API."""
+        return PlannedWrites(self._log, current or self._current, self._appending, self.tolerated)
 
     def records_of(self, target: Target, events: Sequence[shapes.Event], source: str) -> list[Record]:
         """Return the records of events about an object, without appending them."""
-        return self._appending.records_of([Writing(target, events, tracing.CURRENT.get())], source)
+        return self._appending.records_of([ObjectEvents(target, events, tracing.CURRENT.get())], source)
 
     async def report(self, batch: Sequence[Report], source: str) -> None:
         """Append events reported by an agent, without waiting for the views. Raises LogError."""
@@ -217,14 +217,14 @@ def cluster_target(name: str) -> Target:
     return Target(api_version=kinds.CLUSTER_GROUP, kind="Cluster", namespace="", name=name)
 
 
-class StoredViews:
-    """``Views`` on the projections' tables.
+class ProjectedObjects:
+    """``CurrentObjects`` in the tables of the projections.
 
     Up to ``_AT_ONCE_MAX`` objects are read on the event loop, because a thread switch would take longer than the
     query. More objects are read in a worker thread, so that the event loop stays responsive.
     """
 
-    def __init__(self, views: Projections) -> None:
+    def __init__(self, views: Views) -> None:
         self._views = views
 
     async def settle(self, number: int) -> None:

@@ -31,7 +31,7 @@ from engine.proof import verification
 from engine.reconcilers import explained, explanation
 from engine.simulation.member_fleet import Members
 from engine.simulation.specs import MemberSpec
-from engine.writing.write_api import StoredViews, WriteApi
+from engine.writing.write_api import ProjectedObjects, WriteApi
 from events.json_values import Json
 from events.records import Record
 from events.validation import manifests
@@ -93,7 +93,7 @@ async def serving(
     following = asyncio.create_task(projector.run())
     moments = AsOfViews(log, manifests.check)
     ids = (f"id-{count}" for count in itertools.count())
-    views = StoredViews(projector)
+    views = ProjectedObjects(projector)
     write_api = WriteApi(log, views, lambda: NOW_MS, lambda: next(ids), tolerated=tolerated)
     services = Services(
         log=log,

@@ -12,7 +12,7 @@ from engine.log.memory import MemoryLog
 from engine.writing import mutations
 from engine.writing.mutations import Action, Edited, Problem, Written
 from engine.writing.object_changes import Change, Removal
-from engine.writing.write_api import StoredViews, WriteApi
+from engine.writing.write_api import ProjectedObjects, WriteApi
 from events import times
 from events.kube_objects import KubeObject
 from events.records import Record, StoredRecord
@@ -33,8 +33,8 @@ class ScatteredLog(MemoryLog):
         return (await super().append(batch[::-1]))[::-1]
 
 
-class ExactViews(StoredViews):
-    """Views that never fold more than they were asked to wait for."""
+class ExactObjects(ProjectedObjects):
+    """Objects of views that never fold more than they were asked to wait for."""
 
     def __init__(self, projector: Projector) -> None:
         super().__init__(projector)
@@ -53,7 +53,7 @@ async def write_api() -> AsyncIterator[WriteApi]:
     projector = await asyncio.to_thread(Projector, log, store, manifests.check)
     ids = (f"id-{count}" for count in itertools.count())
     try:
-        yield WriteApi(log, ExactViews(projector), lambda: NOW_MS, lambda: next(ids))
+        yield WriteApi(log, ExactObjects(projector), lambda: NOW_MS, lambda: next(ids))
     finally:
         projector.close()
         await asyncio.to_thread(store.close)

@@ -83,7 +83,7 @@ class Watches(Protocol):
         ...
 
 
-class Writes(Protocol):
+class WriteHandlers(Protocol):
     """The write requests of an API. All raise StatusError."""
 
     async def create(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
@@ -128,7 +128,7 @@ class KubeApi:
         self,
         plane: Plane,
         watches: Watches,
-        writes: Writes | None,
+        writes: WriteHandlers | None,
         clock_ms: Callable[[], int],
         parts: Mapping[tuple[str, str], Part] | None = None,
         reviews: Verb | None = None,
@@ -193,17 +193,17 @@ class KubeApi:
                 # stored.
                 if resource.verbs == ("create",) and self._reviews is not None:
                     return await self._reviews(request, resource, api_path)
-                return await self._writing().create(request, resource, api_path)
+                return await self._handlers().create(request, resource, api_path)
             case "PUT" if api_path.name and "update" in resource.verbs:
-                return await self._writing().replace(request, resource, api_path)
+                return await self._handlers().replace(request, resource, api_path)
             case "PATCH" if api_path.name and "patch" in resource.verbs:
-                return await self._writing().patch(request, resource, api_path)
+                return await self._handlers().patch(request, resource, api_path)
             case "DELETE" if api_path.name and "delete" in resource.verbs:
-                return await self._writing().delete(request, resource, api_path)
+                return await self._handlers().delete(request, resource, api_path)
             case "DELETE" if "deletecollection" in resource.verbs:
                 fits = ObjectFilter(resource, requests.query(request))
                 listed = await self._plane.listed(resource, api_path.namespace, fits)
-                return await self._writing().delete_all(request, resource, api_path, listed.items)
+                return await self._handlers().delete_all(request, resource, api_path, listed.items)
             case _:
                 raise status_objects.method_not_allowed()
 
@@ -224,9 +224,9 @@ class KubeApi:
             case "GET", "status" | "approval":
                 return await self._read(request, resource, api_path)
             case "PUT", "scale" | "status" | "finalize" | "approval":
-                return await self._writing().replace(request, resource, api_path)
+                return await self._handlers().replace(request, resource, api_path)
             case "PATCH", "scale" | "status" | "approval":
-                return await self._writing().patch(request, resource, api_path)
+                return await self._handlers().patch(request, resource, api_path)
             case _:
                 raise status_objects.method_not_allowed()
 
@@ -290,7 +290,7 @@ class KubeApi:
             raise status_objects.not_found(resource, api_path.name)
         return value
 
-    def _writing(self) -> Writes:
+    def _handlers(self) -> WriteHandlers:
         if self._writes is None:
             raise status_objects.method_not_allowed()
         return self._writes

@@ -11,7 +11,7 @@ from engine.http.services import Services
 from engine.writing.edits.certificate_requests import Sign
 from engine.writing.execution import Report
 from engine.writing.planned_writes import PlannedWrites
-from engine.writing.write_api import Writes
+from engine.writing.write_api import WritePath
 
 _OBSERVES: Final = "this server only observes another control plane; write to that one"
 
@@ -27,7 +27,7 @@ class WriteMode(Struct, frozen=True, kw_only=True):
     - ``definitions``: returns the CustomResourceDefinitions that a plan adds, as JSON.
     """
 
-    write_api: Writes
+    write_api: WritePath
     refusal: str = ""
     report: Callable[[Sequence[Report], str], Awaitable[None]] | None = None
     forecasts: Forecasts | None = None

@@ -25,7 +25,7 @@ from engine.plans import drills, questions
 from engine.plans.questions import Failure, Input
 from engine.writing.planned_writes import PlannedWrites
 from engine.writing.read_side import ReadSide
-from engine.writing.write_api import StoredViews, WriteApi
+from engine.writing.write_api import ProjectedObjects, WriteApi
 from events import codec, decisions, keys, topics
 from projections import autoscaling, query
 from projections.as_of_views import AsOfViews
@@ -175,7 +175,7 @@ class _Plans:
             yield self._write_api.planned()
             return
         async with self._past.at(number) as store:
-            yield self._write_api.planned(StoredViews(_PastViews(store, number)))
+            yield self._write_api.planned(ProjectedObjects(_PastViews(store, number)))
 
     async def _time_of(self, number: int) -> int:
         """Return the time of the last step up to a sequence number, in milliseconds since 1970.

@@ -20,7 +20,7 @@ from engine.log.port import LogError
 from engine.writing.mutations import Edited, Problem, Target
 from engine.writing.object_changes import Change
 from engine.writing.read_side import ReadSide
-from engine.writing.write_api import SERVER_SOURCE, StoredViews, WriteApi, cluster_target
+from engine.writing.write_api import SERVER_SOURCE, ProjectedObjects, WriteApi, cluster_target
 from events.json_values import Json
 from events.kube_objects import KubeObject
 from projections.clusters import Cluster
@@ -38,12 +38,12 @@ async def connect(
 
     Waits up to a minute for each member. Failures are logged, not raised.
     """
-    views = StoredViews(reads.views)
+    stored = ProjectedObjects(reads.views)
     for name in names:
         try:
             with anyio.fail_after(_JOIN_SECONDS):
                 after = 0
-                while (cluster := await views.cluster(name)) is None:
+                while (cluster := await stored.cluster(name)) is None:
                     if not await reads.is_more(after):
                         return
                     after = reads.views.folded

@@ -32,7 +32,7 @@ from engine.simulation import (
 from engine.simulation.state import MemberState, Workload
 from engine.works import manifests
 from engine.writing.read_side import ReadSide
-from engine.writing.write_api import StoredViews
+from engine.writing.write_api import ProjectedObjects
 from events import clusters, codec, specs, times, topics
 from events.kube_objects import KubeObject
 from projections import agent_queries, object_tables
@@ -155,7 +155,7 @@ class MemberPlane(SnapshotPlane):
 
     async def _began_ms(self) -> int:
         """When the member joined, in milliseconds since 1970; nodes and built-in namespaces were created then."""
-        cluster = await StoredViews(self._reads.views).cluster(self.name)
+        cluster = await ProjectedObjects(self._reads.views).cluster(self.name)
         return 0 if cluster is None else cluster.head.created_ms
 
     async def _workloads(self, state: MemberState, resource: Resource) -> list[KubeObject]:
