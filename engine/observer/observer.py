@@ -87,7 +87,8 @@ class Observer:
         self._source = source
         self._clock_ms = clock_ms
         self._gate = Gate(lambda: None)
-        self._history = reflector.History(self._restored)
+        self.history = reflector.History(self._restored)
+        """The newest resourceVersion of the control plane; add versions that other requests show."""
         self._restores = 0
         self._observations = Observations()
         self._shadow = shadow.Shadow(own_scheduler=own_scheduler)
@@ -192,11 +193,11 @@ class Observer:
         version = str(newest) if newest else ""
         if version:
             # With its kind: an aggregated API may have versions of its own, far above those of the other kinds.
-            self._history.add_version(version, resource)
+            self.history.add_version(version, resource)
             asyncio.get_running_loop().call_later(_RESUMED_S, self._mark_listed, full_kind)
         tasks.create_task(
             reflector.follow(
-                self._api, self._gate, self._history, resource, "", _Receiver(self, resource), version
+                self._api, self._gate, self.history, resource, "", _Receiver(self, resource), version
             )
         )
 

@@ -102,7 +102,12 @@ class Observing(Collector):
         lease = election.LeaseName(scheduling.namespace, scheduling.name)
         self._election = election.Election(self._api, lease, self._identity, clock_ms)
         self._writer = writer.Writer(
-            self._api, decider, self._election.leads, scheduling.name, scheduling.writes_per_second
+            self._api,
+            decider,
+            self._election.leads,
+            self._observer.history,
+            scheduling.name,
+            scheduling.writes_per_second,
         )
         self._scheduler = Scheduler(
             log,

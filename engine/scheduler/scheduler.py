@@ -107,6 +107,9 @@ class Scheduler:
             decoded = codec.decode(record)
             if not isinstance(decoded, codec.Decoded) or decoded.envelope.source != self._source:
                 continue
+            if isinstance(decoded.data, observations.ControlPlaneRestored):
+                # The restore may have undone writes that were not observed; only a new term queues them again.
+                self._term = 0
             try:
                 self._decider.take(decoded.data)
             except (msgspec.MsgspecError, quantity.QuantityError, fleet.FleetFullError) as error:

@@ -17,6 +17,7 @@ from engine.agent.discovery import Resource
 from engine.agent.key_queue import Waiting
 from engine.agent.kubeconfigs import KubeconfigError
 from engine.agent.member_api import MemberApi
+from engine.agent.reflector import History
 from engine.observer.observed_bindings import ObservedBinding, read_binding
 from engine.scheduler import writes
 from engine.scheduler.decider import Decider, Key
@@ -56,10 +57,9 @@ class Counts(Struct):
 
 
 class _Attempt(Struct):
-    """The writes of a decision that failed: the newest known version of the binding, and when to try again."""
+    """A decision whose writes failed, and when to try again."""
 
     decision: DecisionMade
-    newest: ObservedBinding
     backoff: Backoff
 
 
@@ -79,14 +79,24 @@ class Pace:
 
 
 class Writer:
-    """Writes the pending decisions of a decider while ``leads`` is true."""
+    """Writes the pending decisions of a decider while ``leads`` is true.
+
+    The versions in responses are added to ``history``: a restore is noticed only if the API's version is then lower.
+    """
 
     def __init__(
-        self, api: MemberApi, decider: Decider, leads: Callable[[], bool], component: str, per_second: float
+        self,
+        api: MemberApi,
+        decider: Decider,
+        leads: Callable[[], bool],
+        history: History,
+        component: str,
+        per_second: float,
     ) -> None:
         self._api = api
         self._decider = decider
         self._leads = leads
+        self._history = history
         self._component = component
         self._pace = Pace(per_second)
         self._gate = Gate(lambda: None)
@@ -130,56 +140,47 @@ class Writer:
 
         After a failure the binding is queued again, so that one which is refused for long occupies no worker.
         """
-        newest: ObservedBinding | None = None
-        decision: DecisionMade | None = None
-        done: DecisionMade | None = None
         failed = self._failed.pop(key, None)
-        if failed is not None:
-            # The write may have been carried out although its response was lost.
-            decision, newest = failed.decision, await self._read(key) or failed.newest
-        backoff = failed.backoff if failed is not None else Backoff()
+        decision, backoff = (None, Backoff()) if failed is None else (failed.decision, failed.backoff)
+        newest: ObservedBinding | None = None
+        observed: ObservedBinding | None = None
+        done: DecisionMade | None = None
         while self._leads():
             # The observer may have seen this writer's last write already; the decision is then no longer pending.
-            decision, observed = self._decider.pending(key) or decision, self._decider.binding(key)
+            decision, before = self._decider.pending(key) or decision, observed
+            observed = self._decider.binding(key)
             if decision is None or decision is done or observed is None:
                 return
-            if newest is None or newest.version < observed.version:
+            # A version that was observed before the last response is outdated, even if its number is higher: the API
+            # may have been restored from a backup.
+            if newest is None or (observed is not before and newest.version < observed.version):
                 newest = observed
-            write = writes.next_write(newest, decision)
-            if write is None:
-                done = decision
+            try:
+                if failed is not None:
+                    # The write may have been carried out although its response was lost.
+                    newest, failed = await self._read(key), None
+                write = writes.next_write(newest, decision)
+                if write is not None:
+                    newest = await self._send(key, newest, write)
+                    continue
+            except (KubeconfigError, ApiError) as error:
+                if not (isinstance(error, RefusedError) and error.code == HTTPStatus.NOT_FOUND):
+                    self._retry_later(key, _Attempt(decision, backoff), error)
+                    return
+                # ``put`` skips a busy key, so the decision on a later binding of this name is written here.
+                newest, failed = None, None
+            else:
                 if writes.is_shown(newest, decision):
                     self._put_events(newest, decision)
-                continue
-            try:
-                newest = await self._send(key, write)
-            except RefusedError as error:
-                if error.code == HTTPStatus.NOT_FOUND:
-                    # ``put`` skips a busy key, so the decision on a later binding of this name is written here.
-                    done = decision
-                    continue
-                if error.code != HTTPStatus.CONFLICT:
-                    self.counts.refused += 1
-                    self._retry_later(key, _Attempt(decision, newest, backoff), error)
-                    return
-                self.counts.conflicts += 1
-                current = await self._read(key)
-                # Without a later version the same write would be refused again: the API can't be read now, or an
-                # admission webhook has refused the write.
-                if current is None or current.metadata.resource_version == newest.metadata.resource_version:
-                    self._retry_later(key, _Attempt(decision, newest, backoff), error)
-                    return
-                newest = current
-            except (KubeconfigError, ApiError) as error:
-                self._retry_later(key, _Attempt(decision, newest, backoff), error)
-                return
+            done = decision
 
     def _retry_later(self, key: Key, attempt: _Attempt, error: Exception) -> None:
         _log.warning("binding not written; retrying", binding="/".join(key), reason=str(error))
         self._failed[key] = attempt
         self._waiting.put_later(key, attempt.backoff.next_delay_s())
 
-    async def _send(self, key: Key, write: writes.Write) -> ObservedBinding:
+    async def _send(self, key: Key, newest: ObservedBinding, write: writes.Write) -> ObservedBinding:
+        """Send a write of the ``newest`` version; return the binding after it, or its later version in a conflict."""
         await self._pace.wait()
         if not self._leads():
             raise UnreachableError("this scheduler no longer holds the lease")
@@ -189,18 +190,30 @@ class Writer:
         async def patch() -> bytes:
             return await self._api.patch(resource, namespace, name, write.body, write.subresource)
 
-        answered = await self._gate.call(patch)
-        self.counts.writes += 1
-        return _parsed(answered)
-
-    async def _read(self, key: Key) -> ObservedBinding | None:
-        """Return the newest version of the binding from the API; None if the API fails or the binding is gone."""
-        kind, namespace, name = key
         try:
-            value = await self._gate.call(lambda: self._api.get(_RESOURCES[kind], namespace, name))
-            return None if value is None else _parsed(msgspec.json.encode(value.document))
-        except (KubeconfigError, ApiError):
-            return None
+            answered = await self._gate.call(patch)
+        except RefusedError as error:
+            if error.code != HTTPStatus.CONFLICT:
+                self.counts.refused += error.code != HTTPStatus.NOT_FOUND
+                raise
+            self.counts.conflicts += 1
+            current = await self._read(key)
+            if current.metadata.resource_version == newest.metadata.resource_version:
+                # An admission webhook has refused the write; the same write would be refused again.
+                raise
+            return current
+        self.counts.writes += 1
+        written = _parsed(answered)
+        self._history.add_version(written.metadata.resource_version, resource)
+        return written
+
+    async def _read(self, key: Key) -> ObservedBinding:
+        """Return the newest version of the binding from the API; raises a RefusedError (404) if it is gone."""
+        kind, namespace, name = key
+        value = await self._gate.call(lambda: self._api.get(_RESOURCES[kind], namespace, name))
+        if value is None:
+            raise RefusedError(HTTPStatus.NOT_FOUND, "NotFound", f"{kind} {name} is gone")
+        return _parsed(msgspec.json.encode(value.document))
 
     def _put_events(self, binding: ObservedBinding, decision: DecisionMade) -> None:
         if not (decision.places or writes.moves_time(decision) or decision.status != writes.TRUE):

@@ -16,12 +16,14 @@ __all__ = ["Api", "Json", "serving"]
 class Api(karmada_api.Api):
     """The API; ``faults`` happen to the next writes, but for the Lease.
 
-    ``cut`` ends the connection, ``lost`` after the write, a code is answered.
+    ``cut`` ends the connection, ``lost`` after the write, a code is answered. While ``is_silent`` watches deliver
+    nothing.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.faults: list[str] = []
+        self.is_silent = False
 
     def restorer(self) -> Callable[[], None]:
         """Back up the state; return what restores it, as etcd would: the version is again that of the backup."""
@@ -32,6 +34,10 @@ class Api(karmada_api.Api):
             self._changes = [change for change in self._changes if change[0] <= version]
 
         return restore
+
+    def _note(self, change: str, plural: str, manifest: Json) -> None:
+        if not self.is_silent:
+            super()._note(change, plural, manifest)
 
     def answered(self, plural: str, write: Callable[[], Response]) -> Response:
         fault = self.faults.pop(0) if self.faults and plural != "leases" else ""

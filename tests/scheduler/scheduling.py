@@ -39,7 +39,7 @@ async def scheduling(
     observer = Observer(client, log, SOURCE, clock_ms, 0.001)
     decider = Decider(NAME)
     election = Election(client, LEASE, identity, clock_ms)
-    writer = Writer(client, decider, election.leads, NAME, per_second)
+    writer = Writer(client, decider, election.leads, observer.history, NAME, per_second)
     scheduler = Scheduler(
         log, decider, writer, election, observed=observer.complete, source=SOURCE, clock_ms=clock_ms
     )

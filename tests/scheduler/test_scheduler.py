@@ -92,28 +92,6 @@ async def test_writes_are_limited_to_a_rate() -> None:
     assert set(writes(api).values()) == {2}
 
 
-async def test_decision_that_a_restored_backup_lacks_is_made_again() -> None:
-    api, log = karmada(), memory.MemoryLog()
-    async with (
-        serving(api) as access,
-        relayed(access.server) as relay,
-        scheduling(Access(server=relay.url), log),
-    ):
-        api.put("resourcebindings", binding("old", 4, divided("member1", "member2")))
-        restore = api.restorer()
-        api.put("resourcebindings", binding("lost", 4, divided("member1", "member2")))
-        await until(lambda: {scheduled(api, name) for name in ("old", "lost")} == {"Success"})
-        relay.stop()
-        restore()
-        assert not placed(api, "old")
-        relay.start()
-        await until(lambda: scheduled(api, "old") == "Success")
-        api.put("resourcebindings", binding("lost", 4, divided("member1")))
-        await until(lambda: scheduled(api, "lost") == "Success")
-    assert placed(api, "lost") == {"member1": 4}
-    assert writes(api) == {"old-deployment": 4, "lost-deployment": 4}
-
-
 async def test_changes_are_followed_until_nothing_is_due() -> None:
     api, log = karmada(), memory.MemoryLog()
     async with serving(api) as access, scheduling(access, log):
