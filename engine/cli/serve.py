@@ -285,6 +285,7 @@ def _guarded(log: str, work: Callable[[], None]) -> None:
             failures.convert(AddressError, "for example: --log kafka://localhost:9092"),
             failures.convert(logs.LogError, "check that the brokers are up and that the address is right"),
             failures.convert(logs.LogCorruptedError, failures.CHECK_LOG),
+            failures.convert(logs.LogMixedError, "use another log: --log"),
         ):
             parse(log)
             work()

@@ -22,9 +22,13 @@ from events.validation import known_kinds
 SECRET_FIELDS: Final = ("data", "stringData")
 """The fields of a Secret whose values are observed as digests."""
 
+SYSTEM: Final = "kube-system"
+"""The namespace whose uid identifies a control plane."""
+
 OMITTED: Final = "observer.reballast.io/omitted"
 """Annotation of an object without its content, which is too large for a record: its size, as text."""
 
+_SYSTEM: Final = keys.object_key("Namespace", "", SYSTEM)
 _MANIFEST_BYTES_MAX: Final = limits.RECORD_BYTES_MAX - 64 * 1024
 _IDENTITY: Final = ("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp")
 
@@ -89,6 +93,15 @@ class Observations:
     def restored(self) -> None:
         """Forget the observed versions of each kind: the control plane was restored from a backup."""
         self.newest.clear()
+
+    def is_of_another(self, value: KubeObject) -> bool:
+        """Whether an object is the namespace kube-system of another control plane than the observed one."""
+        known = self._known.get(_SYSTEM)
+        return (
+            keys.object_key(value.kind, *value.key) == _SYSTEM
+            and known is not None
+            and known.uid not in {"", value.uid}
+        )
 
     def restore(self, data: Observation) -> None:
         """Fold an observation from the log, after ``Changes.read`` has added its group."""

@@ -8,14 +8,15 @@ import asyncio
 import math
 import operator
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Final
 
 import msgspec
 
 from engine import diagnostics
 from engine.agent import reflector
-from engine.agent.api_errors import ApiError
+from engine.agent.api_errors import ApiError, RefusedError
 from engine.agent.call_limits import Backoff, Gate
 from engine.agent.discovery import Resource, group_kind, preferred
 from engine.agent.kubeconfigs import KubeconfigError
@@ -32,6 +33,7 @@ from events.kube_objects import KubeObject
 from events.observations import CLUSTER
 from events.records import Record
 
+_NAMESPACE: Final = ("", "Namespace")
 KINDS: Final = (
     ("cluster.karmada.io", "Cluster"),
     ("policy.karmada.io", "PropagationPolicy"),
@@ -44,7 +46,7 @@ KINDS: Final = (
     ("apps.karmada.io", "WorkloadRebalancer"),
     ("scheduling.k8s.io", "PriorityClass"),
     ("apiextensions.k8s.io", "CustomResourceDefinition"),
-    ("", "Namespace"),
+    _NAMESPACE,
     ("", "Event"),
 )
 """Groups and kinds that are always observed, in addition to the kinds that policies select."""
@@ -109,7 +111,10 @@ class Observer:
         """The number of changes that this process has appended."""
 
     async def run(self) -> None:
-        """Observe until cancelled; raises port.LogError if the log fails."""
+        """Observe until cancelled.
+
+        Raises port.LogError if the log fails, port.LogMixedError if it has observations of another control plane.
+        """
         await self._restore()
         async with asyncio.TaskGroup() as tasks:
             while True:
@@ -125,7 +130,12 @@ class Observer:
         while batch := await self._log.read(topics.OBSERVATIONS, 0, start, port.READ_RECORDS):
             for record in batch:
                 decoded = codec.decode(record)
-                if not isinstance(decoded, codec.Decoded) or decoded.envelope.source != self._source:
+                if not isinstance(decoded, codec.Decoded):
+                    continue
+                if (source := decoded.envelope.source) != self._source:
+                    if isinstance(decoded.data, observations.ObjectObserved):
+                        message = f"the log has the observations of {source}, not of {self._source}"
+                        raise port.LogMixedError(message)
                     continue
                 match decoded.data:
                     case observations.ObjectObserved() | observations.ObjectVanished() as observation:
@@ -152,14 +162,29 @@ class Observer:
         backoff = Backoff()
         while True:
             try:
-                served = await self._gate.call(self._api.discover)
+                served = preferred(await self._gate.call(self._api.discover))
+                if self._observations.newest and (namespaces := served.get(_NAMESPACE)):
+                    await self._check_identity(namespaces)
             except (KubeconfigError, ApiError) as error:
                 _log.warning("control plane not read; retrying", reason=str(error))
                 await asyncio.sleep(backoff.next_delay_s())
             else:
-                self._served = preferred(served)
+                self._served = served
                 self._discovered_s = asyncio.get_running_loop().time()
                 return
+
+    async def _check_identity(self, namespaces: Resource) -> None:
+        # A watch from a version of one control plane may succeed at another one.
+        with suppress(RefusedError):
+            value = await self._gate.call(lambda: self._api.get(namespaces, "", observation_records.SYSTEM))
+            self._check_same([] if value is None else [value])
+
+    def _check_same(self, values: Iterable[KubeObject]) -> None:
+        """Raise LogMixedError if an object proves that the log has the observations of another control plane."""
+        if any(map(self._observations.is_of_another, values)):
+            raise port.LogMixedError(
+                "the log has the observations of another control plane: its namespace kube-system has another uid"
+            )
 
     async def _follow_kinds(self, tasks: asyncio.TaskGroup) -> None:
         """Follow all kinds; repeat discovery for kinds not served yet, such as those of an aggregated API."""
@@ -222,7 +247,8 @@ class Observer:
         self.take(self._observations.changed(value, is_gone=is_gone))
 
     def listed(self, group: str, kind: str, values: list[KubeObject]) -> None:
-        """Take the complete list of a kind."""
+        """Take the complete list of a kind; raises LogMixedError if it is of another control plane."""
+        self._check_same(values)
         for observation in self._observations.listed(group, kind, values):
             self.take(observation)
         self._mark_listed(observation_records.full_kind(group, kind))

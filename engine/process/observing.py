@@ -32,6 +32,7 @@ SOURCE: Final = "/observed/"
 _SOON_S: Final = 0.001
 """Seconds for which changes are gathered if this process also schedules: decisions wait for the changes."""
 
+_FATAL: Final = (port.LogCorruptedError, port.LogCutError, port.LogMixedError)
 _log = diagnostics.logger(__name__)
 
 
@@ -156,7 +157,7 @@ class Observing(Collector):
     async def run(self, stopping: asyncio.Event) -> None:
         """Observe until the process stops; after a failed read or append begin again with the state in the log.
 
-        Raises port.LogCorruptedError and port.LogCutError in an ExceptionGroup.
+        Raises the errors of ``_FATAL`` in an ExceptionGroup.
         """
         _log.info("observing", control_plane=self._observed.name, url=self._observed.access.server)
         try:
@@ -164,7 +165,7 @@ class Observing(Collector):
                 try:
                     await self._observe(stopping)
                 except* port.LogError as group:
-                    if group.subgroup((port.LogCorruptedError, port.LogCutError)) is not None:
+                    if group.subgroup(_FATAL) is not None:
                         raise
                     # The log may or may not have the last changes and decisions.
                     _log.warning("observing stalled", reason=_reason(group))

@@ -120,7 +120,11 @@ class Playback:
     async def _collection(self, request: Request) -> Response:
         if self.faults:
             return status(self.faults.pop(0), "Fault")
-        plural = request.path_params["path"].rpartition("/")[2]
+        parent, _, plural = request.path_params["path"].rpartition("/")
+        of_parent = [kind for kind in self._kinds() if parent.endswith(f"/{_plural(kind)}")]
+        for change in (change for kind in of_parent for change in self.objects(kind)):
+            if change.head.metadata.name == plural:
+                return Response(bytes(change.manifest), media_type="application/json")
         kind = next((kind for kind in self._kinds() if _plural(kind) == plural), "")
         if not kind:
             return status(404, "NotFound")

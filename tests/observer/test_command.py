@@ -129,6 +129,7 @@ async def test_existing_control_plane_is_observed(tmp_path: Path) -> None:
         finally:
             process.terminate()
             await process.wait()
+    await run(directory, "observe", "--kubeconfig", str(kubeconfig), "--control-plane", "other", code=1)
     report = await run(directory, "shadow", "report")
     assert "same" in report
     assert playback.refused == 0
