@@ -3,8 +3,6 @@
 A change of a dependent changes the rendered bindings of its dependencies, which then get its number.
 """
 
-from collections.abc import Iterable
-
 from events import shapes
 from projections.bindings import Binding, Bindings
 from projections.changed_objects import ChangedObjects
@@ -31,9 +29,20 @@ class Dependents:
         dependents = ((key, self._bindings.get(self._keys.of(key))) for key in sorted(binding.required))
         return {key: dependent for key, dependent in dependents if dependent is not None}
 
-    def changed(self, key: str, number: int, dependencies: Iterable[shapes.WorkloadRef]) -> None:
-        """Record that the record with this number changed what the bindings of its dependencies show of a binding."""
-        for ref in dependencies:
+    def changed(self, key: str, number: int, needed: tuple[shapes.WorkloadRef, ...], seen: object) -> None:
+        """Record that the record with this number changed what the bindings of its dependencies show of a binding.
+
+        Before the record, the binding had the dependencies ``needed``, which showed ``seen`` (see ``shown``).
+        """
+        binding = self._bindings.get(self._keys.of(key))
+        current = () if binding is None else binding.dependencies
+        refs = list(needed) if needed and shown(binding) != seen else []
+        if current is not needed:
+            # A binding that was dropped and is needed again has not followed meanwhile; if its shard has not decided
+            # on the drop either, it has shown the dependent all the time.
+            known = frozenset(needed)
+            refs += [ref for ref in current if ref not in known]
+        for ref in refs:
             key_id = self._keys.of(ref.binding_key)
             if self._bindings.touch(key_id, key, number):
                 self._changed.binding_changed(key_id, number, added=False)

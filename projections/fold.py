@@ -302,8 +302,7 @@ class Fold:
                 self._work_changes.report(key_id, record.number, at_ms, reported)
             elif is_bound:
                 self._work_changes.bind(key_id, record.number)
-            if needed and dependents.shown(self._bindings.get(key_id)) != seen:
-                self._dependents.changed(data.key, record.number, needed)
+            self._dependents.changed(data.key, record.number, needed, seen)
         else:
             self._counts.add("decisions.unfounded")
 

@@ -7,13 +7,13 @@ import msgspec
 import pytest
 
 from engine.domain import marks
-from events import decisions, keys, policies, quota_decisions, shapes
+from events import decisions, keys, policies, quota_decisions, records, shapes
 from events.kube_objects import KubeObject
 from projections import changes, object_tables, store
 from tests.builders.inputs import capacity, configuration, health_reported, joined, key, quota, ref
 from tests.builders.manifests import CONFIG_MAP, POLICIES, manifest, raw
 from tests.projections.logs import RecordBuilder, fold_all
-from tests.projections.stories import owner
+from tests.projections.stories import decided, owner
 
 ROWS: Final = 2_000
 LAST: Final = KubeObject({"spec": "x" * 1_100})
@@ -69,34 +69,74 @@ def test_heartbeat_changes_nothing_that_watches_report() -> None:
     ]
 
 
+SETTINGS: Final = key("config", CONFIG_MAP)
+SHARD: Final = keys.shard_of(SETTINGS)
+WORKLOAD: Final = next(name for name in map("web-{}".format, range(99)) if keys.shard_of(key(name)) == SHARD)
+
+
+def declared(name: str, kind: tuple[str, str] = ("apps/v1", "Deployment")) -> decisions.BindingDeclared:
+    return decisions.BindingDeclared(
+        key=key(name, kind),
+        template=ref(name, kind),
+        uid=name,
+        generation=1,
+        offset=0,
+        digest="d",
+        replicas=1,
+    )
+
+
+def needing(builder: RecordBuilder) -> list[records.Record]:
+    """A workload, and a ConfigMap that it needs."""
+    need = decisions.RequiredBy(namespace="default", name=keys.split(key(WORKLOAD))[1], clusters=("member1",))
+    required = decisions.BindingRequired(key=SETTINGS, required_by=(need,))
+    return builder.step(SHARD, [declared(WORKLOAD), declared("config", CONFIG_MAP), required])
+
+
 def test_last_document_of_a_binding_has_the_labels_of_its_dependents() -> None:
     views, builder = store.Store(), RecordBuilder()
-    config = key("config", CONFIG_MAP)
-    shard = keys.shard_of(config)
-    workload = next(name for name in map("web-{}".format, range(99)) if keys.shard_of(key(name)) == shard)
-
-    def declared(name: str, kind: tuple[str, str] = ("apps/v1", "Deployment")) -> decisions.BindingDeclared:
-        return decisions.BindingDeclared(
-            key=key(name, kind), template=ref(name, kind), uid=name, generation=1, offset=0, digest="d"
-        )
-
-    need = decisions.RequiredBy(namespace="default", name=keys.split(key(workload))[1], clusters=("member1",))
-    required = decisions.BindingRequired(key=config, required_by=(need,))
-    story = [*builder.step(shard, [declared(workload), declared("config", CONFIG_MAP), required])]
+    story = needing(builder)
     fold_all(views, story)
     kind = object_tables.Kind("work.karmada.io/v1alpha2", "ResourceBinding")
     with views.reading() as rows:
-        listed = object_tables.get(rows, kind, *keys.split(config))
-    withdrawn = decisions.BindingWithdrawn(key=config, reason="TemplateDeleted")
+        listed = object_tables.get(rows, kind, *keys.split(SETTINGS))
+    withdrawn = decisions.BindingWithdrawn(key=SETTINGS, reason="TemplateDeleted")
     views = store.Store()
-    fold_all(views, [*story, *builder.step(shard, [withdrawn])])
+    fold_all(views, [*story, *builder.step(SHARD, [withdrawn])])
     with views.reading() as rows:
         last = changes.between(rows, len(story), len(story) + 2)[-1]
     assert listed is not None
     assert last.body is not None
     removed = KubeObject(msgspec.json.decode(last.body))
-    assert marks.depended_by(key(workload)) in listed.labels
+    assert marks.depended_by(key(WORKLOAD)) in listed.labels
     assert removed.labels == listed.labels
+
+
+def test_binding_that_is_needed_again_before_its_shard_decides_shows_the_change() -> None:
+    """Its shard takes both links in one intake and finds the same terms, so no decision about it follows."""
+    views, builder = store.Store(), RecordBuilder()
+
+    def distributed(*dependencies: shapes.WorkloadRef) -> decisions.DependenciesDistributed:
+        return decisions.DependenciesDistributed(
+            key=key(WORKLOAD), dependencies=dependencies, clusters=("member1",) if dependencies else ()
+        )
+
+    settings = ref("config", CONFIG_MAP)
+    story = [
+        *needing(builder),
+        *builder.step(SHARD, [decided(key(WORKLOAD), member1=1), distributed(settings)]),
+        *builder.step(SHARD, [decided(key(WORKLOAD)), distributed()]),
+    ]
+    again = builder.step(SHARD, [decided(key(WORKLOAD), member1=2), distributed(settings)])
+    fold_all(views, [*story, *again])
+    with views.reading() as rows:
+        recorded = changes.between(rows, len(story), len(story) + len(again), changes.RESOURCE_BINDING)
+        listed = object_tables.get(
+            rows, object_tables.Kind("work.karmada.io/v1alpha2", "ResourceBinding"), *keys.split(SETTINGS)
+        )
+    assert listed is not None
+    assert listed.resource_version == str(len(story) + len(again))
+    assert len({change.key_id for change in recorded}) == 2
 
 
 def test_status_has_no_use_of_limits_that_were_removed() -> None:
