@@ -63,6 +63,8 @@ class Client:
         self._is_named = server_location.is_named() and not is_local
         find = server_location.find if self._is_named else server_location.find_local
         location = find(self._directory)
+        self.observes = location.observes
+        """The name of the control plane that the server observes; empty if it observes none."""
         self._http = httpx.Client(
             base_url=location.url,
             headers={"authorization": f"Bearer {location.token}"},

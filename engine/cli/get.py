@@ -102,11 +102,9 @@ def get(  # noqa: PLR0913  # each is an option that kubectl has too
             whole = [document for result in shown for document in result.whole]
             is_named = all(requested.values())
             table_rows.show_whole(whole, form=form, single=is_named and len(whole) == 1)
-            return
-        tables = [result.table for result in shown]
-        _show(tables, style)
-    if not any(table.rows for table in tables):
-        server_reads.warn_of_observer(server.data)
+        else:
+            _show([result.table for result in shown], style)
+        server_reads.warn_of_observer(client)
 
 
 def _requested(kind: str, names: Sequence[str]) -> dict[str, list[str]]:

@@ -1,6 +1,7 @@
 """Location of the server: the endpoint file that ``reballast up`` writes, or environment variables."""
 
 import os
+import shlex
 import ssl
 from pathlib import Path
 from typing import Final
@@ -100,6 +101,6 @@ def _authority() -> str:
 def _no_server(directory: Path) -> failures.Failure:
     return failures.Failure(
         f"no server runs on {directory}",
-        f"start one with: reballast up --data {directory}",
+        f"start one with: reballast up --data {shlex.quote(str(directory))}",
         code=failures.NO_SERVER,
     )

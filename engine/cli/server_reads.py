@@ -3,13 +3,12 @@
 import contextlib
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Final, Generic, NamedTuple, TypeVar, cast
 
 from msgspec import Struct
 
 from engine.agent import discovery
-from engine.cli import failures, output, server_location
+from engine.cli import failures, output
 from engine.cli.client import Client, Parameter
 from engine.http.query.record_json import Entry
 from engine.http.query.response_types import Entries
@@ -162,11 +161,10 @@ def served_objects(
         yield KubeObject({"apiVersion": kind.api_version, "kind": kind.kind, **item})
 
 
-def warn_of_observer(directory: Path | None) -> None:
-    """If the server observes another control plane, print that it has no own objects, and what to do."""
-    endpoint = server_location.find(directory or server_location.default_directory())
-    if endpoint.observes:
-        output.warn(f"This server observes {endpoint.observes} and has no objects of its own.")
+def warn_of_observer(client: Client) -> None:
+    """If the server observes another control plane, print that its objects are not listed, and what to do."""
+    if client.observes:
+        output.warn(f"This server observes {client.observes}, whose objects are not listed.")
         output.warn("  see what was observed: reballast timeline KIND NAME -n NAMESPACE")
 
 

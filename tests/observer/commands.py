@@ -17,6 +17,11 @@ users: [{name: observer, user: {token: a-token}}]
 
 async def run(directory: Path, *words: str, code: int | None = 0) -> str:
     """Run a command against the data directory, and return its output; with the code None it must not fail."""
+    return (await outputs(directory, *words, code=code))[0]
+
+
+async def outputs(directory: Path, *words: str, code: int | None = 0) -> tuple[str, str]:
+    """Run a command as ``run`` does, and return its output and its warnings."""
     command = [sys.executable, "-m", "engine.cli", *words, "--data", str(directory)]
     process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     output, errors = await process.communicate()
@@ -26,4 +31,4 @@ async def run(directory: Path, *words: str, code: int | None = 0) -> str:
         output,
         errors,
     )
-    return output.decode()
+    return output.decode(), errors.decode()

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from tests import recordings
-from tests.observer.commands import KUBECONFIG, run
+from tests.observer.commands import KUBECONFIG, outputs, run
 from tests.observer.playback import Playback, playing
 
 pytestmark = pytest.mark.slow
@@ -76,7 +76,8 @@ async def check_reads(directory: Path, playback: Playback) -> None:
     assert "object-observed" in timeline
     assert f"{kind}: ".lower() in timeline.lower()
     assert "Event " in timeline
-    await run(directory, "get", "rb", "-A")
+    _, warning = await outputs(directory, "get", "ns")
+    assert "observes karmada, whose objects are not listed" in warning
     number = timeline.splitlines()[1].split()[0]
     words = ("timeline", kind, template, "-n", name.namespace)
     assert len((await run(directory, *words, "--as-of", number)).splitlines()) == 2
