@@ -41,6 +41,7 @@ KINDS: Final = (
     ("policy.karmada.io", "OverridePolicy"),
     ("policy.karmada.io", "ClusterOverridePolicy"),
     ("policy.karmada.io", "ClusterTaintPolicy"),
+    ("policy.karmada.io", "FederatedResourceQuota"),
     ("work.karmada.io", "ResourceBinding"),
     ("work.karmada.io", "ClusterResourceBinding"),
     ("apps.karmada.io", "WorkloadRebalancer"),

@@ -15,20 +15,20 @@ from events import observations
 NOW_MS = 1_767_225_600_000
 
 
-def log_of(directory: Path, *names: str) -> str:
-    """Write a log with one namespace per record; return its directory."""
+def log_of(directory: Path, *names: str, api_version: str = "v1", kind: str = "Namespace") -> str:
+    """Write a log with one object per record, by default a namespace; return its directory."""
 
     async def write() -> None:
         log = await sqlite.SqliteLog.open(directory)
         for version, name in enumerate(names, 1):
             manifest: dict[str, object] = {
-                "apiVersion": "v1",
-                "kind": "Namespace",
+                "apiVersion": api_version,
+                "kind": kind,
                 "metadata": {"name": name, "uid": name, "resourceVersion": str(version)},
             }
             seen = observations.ObjectObserved(
                 manifest=msgspec.Raw(msgspec.json.encode(manifest)),
-                kind="Namespace",
+                kind=kind,
                 name=name,
                 version=version,
             )
@@ -56,3 +56,9 @@ def test_point_that_the_log_does_not_contain_is_refused(tmp_path: Path, as_of: s
     directory = log_of(tmp_path, "one", "two")
     with pytest.raises(failures.Failure, match="--as-of"):
         copies.recorded_state(directory, options.SERVER, as_of)
+
+
+def test_quotas_whose_limits_the_copy_ignores_are_noted(tmp_path: Path) -> None:
+    log = log_of(tmp_path, "q", api_version="policy.karmada.io/v1alpha1", kind="FederatedResourceQuota")
+    state = copies.recorded_state(log, options.SERVER, "")
+    assert state.notes == ["FederatedResourceQuota not copied: q: their limits do not apply to the copy"]

@@ -23,6 +23,7 @@ from engine.observer import observation
 from events import codec, imported_placements, keys, observations, shapes, topics
 from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
+from events.validation import known_kinds
 
 KINDS: Final = (
     ("", "Namespace"),
@@ -40,6 +41,8 @@ _BINDINGS: Final = (("work.karmada.io", "ResourceBinding"), ("work.karmada.io", 
 _DEFINITIONS: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _POLICIES: Final = KINDS[-2:]
 POLICY_KINDS: Final = frozenset(kind for _, kind in _POLICIES)
+_QUOTAS: Final = (known_kinds.POLICY_GROUP, "FederatedResourceQuota")
+_UNLIMITED: Final = "their limits do not apply to the copy"
 _KARMADA: Final = ".karmada.io"
 _DERIVED: Final = frozenset({"Work", "WorkloadRebalancer"})
 """Karmada's kinds that are not copied: other objects determine a Work, and contain the effect of a rebalancer."""
@@ -134,7 +137,8 @@ async def _of_api(access: Access) -> State:
             if kind not in objects_by_kind and _is_karmadas(resource)
         ]
         for resource in others:
-            notes += _omissions(resource, await _listed_if_allowed(api, resource, notes))
+            values = await _listed_if_allowed(api, resource, notes)
+            notes += _omissions((resource.api_version, resource.kind), values)
     finally:
         await api.aclose()
     state = _state(objects_by_kind)
@@ -147,11 +151,11 @@ def _is_karmadas(resource: Resource) -> bool:
     return resource.watched and group.endswith(_KARMADA) and kind not in _DERIVED
 
 
-def _omissions(resource: Resource, values: Sequence[KubeObject]) -> list[str]:
-    """Return the note about objects of a kind that is not copied."""
-    missing = unsupported.KINDS.get((resource.api_version, resource.kind), "")
+def _omissions(kind: tuple[str, str], values: Sequence[KubeObject]) -> list[str]:
+    """Return the note about objects of a kind (API version and kind) that is not copied."""
+    missing = _UNLIMITED if kind == _QUOTAS else unsupported.KINDS.get(kind, "")
     names = [keys.full_name(*value.key) for value in values]
-    return _noted(f"{resource.kind} not copied: {{}}" + f": {missing}" * bool(missing), names)
+    return _noted(f"{kind[1]} not copied: {{}}" + f": {missing}" * bool(missing), names)
 
 
 async def _listed_if_allowed(api: MemberApi, resource: Resource | None, notes: list[str]) -> list[KubeObject]:
@@ -190,7 +194,8 @@ async def of_log(log: port.NumberedLog, number: int | None = None) -> State | No
         else:
             result.setdefault(_group_kind(value), []).append(_without_digests(value))
     state = _state(result)
-    notes = state.notes + _noted("not copied, since observers omit such large content: {}", large)
+    notes = state.notes + _omissions(_QUOTAS, result.get(group_kind(*_QUOTAS), ()))
+    notes += _noted("not copied, since observers omit such large content: {}", large)
     return structs.replace(state, notes=notes) if result else None
 
 
@@ -257,10 +262,10 @@ def _state(objects: Mapping[_GroupKind, Sequence[KubeObject]]) -> State:
             binding = bound.get((kind, value.key))
             copied.append(value if binding is None else _with_placement(value, placements[binding]))
     copied = [value for value in copied if not is_own(value)]
-    deleted = [value for value in copied if value.is_ending]
+    deleted = [f"{value.kind} {keys.full_name(*value.key)}" for value in copied if value.is_ending]
     copied = [value for value in copied if not value.is_ending]
-    notes = _notes(all_bound, lazy) + _being_deleted(deleted) + _unreadable(objects)
-    return State(copied, placements, _running(all_bound), notes)
+    notes = _notes(all_bound, lazy) + _noted("not copied, since they are being deleted: {}", deleted)
+    return State(copied, placements, _running(all_bound), notes + _unreadable(objects))
 
 
 def _reference(policy: KubeObject) -> shapes.PolicyRef:
@@ -275,11 +280,6 @@ def _taken_over_placement(
     if taken.policy not in lazy or not binding.spec.placement:
         return taken
     return structs.replace(taken, placement=binding.spec.placement_json.decode())
-
-
-def _being_deleted(values: Iterable[KubeObject]) -> list[str]:
-    names = [f"{value.kind} {'/'.join(filter(None, value.key))}" for value in values]
-    return _noted("not copied, since they are being deleted: {}", names)
 
 
 def _noted(text: str, names: Sequence[str]) -> list[str]:
