@@ -5,6 +5,7 @@ Replicas keep their exact ages when a workload is scaled, but not when its pod t
 
 from collections import deque
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
@@ -177,11 +178,9 @@ def take_writes(history: History, before: int) -> None:
 def take_work(history: History, work: works.Work, at_ms: int, cause: ReportCause) -> None:
     """Fold one work of the member; call ``take_writes`` before it for the writes with lower record numbers."""
     version = (work.term, work.step)
-    past = history.workloads.get(work.key)
-    if past is not None and version < past.known:
+    past = history.workloads.setdefault(work.key, WorkloadHistory(version))
+    if version < past.known:
         return
-    if past is None:
-        past = history.workloads[work.key] = WorkloadHistory(version)
     past.known = version
     match work:
         case works.WorkApplied() if work.key in history.unmanaged and not work.overwrites:
@@ -215,7 +214,8 @@ def take_work(history: History, work: works.Work, at_ms: int, cause: ReportCause
             past.cause = cause
             past.conflict = None
             if not preserved:
-                _forget_slots(history, work.key)
+                if work.key not in history.unmanaged:
+                    history.replaced.pop(work.key, None)
                 past.applied = None
                 past.earlier = []
                 past.ages = []
@@ -289,15 +289,19 @@ def _take_deletion(history: History, deletion: clusters.MemberObjectDeleted, at_
             past.ages = []
         _assign(past, past.applied.replicas or 0, at_ms)
         return
-    if past is not None and past.preserved:
-        past.applied, past.preserved = None, False
     if deletion.orphans:
         _orphan(history, key, deletion.name)
-    for deleted_key in (key, *unmanaged.contained(history.unmanaged, ref)):
+    preserved = (
+        item.applied.template for item in history.workloads.values() if item.preserved and item.applied
+    )
+    written = (item.ref for item in history.unmanaged.values())
+    for deleted_key in (key, *unmanaged.contained(chain(written, preserved), ref)):
         _forget(history, deleted_key)
-        waiting = history.workloads.get(deleted_key)
-        if waiting is not None and waiting.conflict is not None:
-            take_work(history, waiting.conflict, at_ms, waiting.cause)
+        deleted = history.workloads.get(deleted_key)
+        if deleted is not None and deleted.preserved:
+            deleted.applied, deleted.preserved = None, False
+        if deleted is not None and deleted.conflict is not None:
+            take_work(history, deleted.conflict, at_ms, deleted.cause)
 
 
 def _forget(history: History, key: str) -> None:
@@ -351,12 +355,6 @@ def _workload(key: str, item: Unmanaged, ages: list[tuple[int, int]], replaced: 
     workload.cohorts = [Cohort(count, created_ms, created_ms, running=True) for count, created_ms in ages]
     workload.replaced = replaced
     return workload
-
-
-def _forget_slots(history: History, key: str) -> None:
-    """Forget the replaced slots of a removed workload, unless an unmanaged object has the same key."""
-    if key not in history.unmanaged:
-        history.replaced.pop(key, None)
 
 
 def _take_pod_deletion(history: History, key: str, slot: int, at_ms: int) -> None:

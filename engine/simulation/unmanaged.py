@@ -5,7 +5,7 @@ desired state: labels, annotations and a status that clients add stay, other cha
 object is created again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -119,7 +119,7 @@ def delete(
     if keeps_pods:
         _orphan(state, key, at_ms)
     waiting: list[Conflict] = []
-    for deleted_key in (key, *contained(state.unmanaged, ref)):
+    for deleted_key in (key, *contained(_owned(state), ref)):
         _forget(state, deleted_key)
         conflict = state.conflicts.pop(deleted_key, None)
         if conflict is not None:
@@ -196,20 +196,29 @@ def count_of(ref: shapes.WorkloadRef, manifest: bytes, nodes: int) -> int:
     return replicas_of(ref, manifest) or 0
 
 
-def contained(items: Mapping[str, Unmanaged], ref: shapes.WorkloadRef) -> list[str]:
-    """Return the keys of the objects in the namespace ``ref``; none if ``ref`` is not a namespace."""
+def contained(objects: Iterable[shapes.WorkloadRef], ref: shapes.WorkloadRef) -> list[str]:
+    """Return the keys of those objects that are in the namespace ``ref``; none if ``ref`` is not a namespace."""
     if (ref.api_version, ref.kind) != namespaces.KIND:
         return []
-    return [key for key, item in items.items() if item.ref.namespace == ref.name]
+    return [item.binding_key for item in objects if item.namespace == ref.name]
+
+
+def _owned(state: MemberState) -> Iterator[shapes.WorkloadRef]:
+    """Yield the objects that the control plane does not manage: those that clients wrote, and preserved ones."""
+    yield from (item.ref for item in state.unmanaged.values())
+    yield from (workload.ref for workload in state.workloads.values() if workload.preserved)
 
 
 def fills(state: MemberState, ref: shapes.WorkloadRef) -> bool:
-    """Whether clients edited a propagated namespace or wrote objects into it; False for one that a client created."""
+    """Whether a propagated namespace was edited by clients or has objects that the control plane does not manage.
+
+    False for a namespace that a client created.
+    """
     own = state.unmanaged.get(ref.binding_key)
     if own is not None:
         metadata = object_at(msgspec.json.decode(own.manifest, type=dict[str, object]), "metadata")
         return marks.WORK_NAME in object_at(metadata, "annotations")
-    return bool(contained(state.unmanaged, ref))
+    return bool(contained(_owned(state), ref))
 
 
 def take_over(state: MemberState, work: works.WorkApplied) -> bool:

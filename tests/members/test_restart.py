@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.domain import marks
 from engine.log.memory import MemoryLog
 from engine.log.port import LogError, OutcomeUnknownError
-from engine.simulation import reports
+from engine.simulation import reports, unmanaged
 from events import clusters, health, records, shapes
 from tests.builders import manifests
 from tests.members import examples
@@ -126,6 +126,24 @@ async def test_preserved_workload_keeps_its_capacity_and_suspended_one_stays_sus
     assert (suspended.suspended, kept.preserved, kept.ready) == (True, True, 2)
     await stage.work(examples.removed("held", step=3))
     assert examples.capacity(await stage.turn()).allocated == {"cpu": "200m", "memory": "0", "pods": "2"}
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+async def test_deleted_namespace_takes_preserved_workloads_along(*, is_restarted: bool) -> None:
+    stage = examples.Stage(examples.member())
+    offset = await stage.template("nginx", 2, cpu="100m")
+    await stage.work(examples.applied("nginx", 2, offset=offset), examples.applied("managed", 1))
+    await stage.settle()
+    await stage.work(examples.removed("nginx", preserved=True))
+    await stage.turn()
+    namespace = shapes.WorkloadRef(api_version="v1", kind="Namespace", name="default")
+    assert unmanaged.fills(stage.members.state_of("member1"), namespace)
+    await stage.members.write("member1", clusters.MemberObjectDeleted(name="member1", object=namespace))
+    if is_restarted:
+        stage = stage.restarted()
+    await stage.settle()
+    assert [workload.key for workload in stage.members.workloads()] == [examples.key_of("managed")]
+    assert not unmanaged.fills(stage.members.state_of("member1"), namespace)
 
 
 async def test_member_that_was_down_stays_down_and_catches_up_when_healed() -> None:
