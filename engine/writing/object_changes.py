@@ -319,7 +319,7 @@ def marked(value: KubeObject, now_ms: int) -> KubeObject:
 
 def is_finalized(value: KubeObject) -> bool:
     """Whether an object is being deleted and has no finalizers left."""
-    return value.is_ending and not value.list_at("metadata", "finalizers")
+    return value.is_ending and not marks.finalizers(value)
 
 
 def manifest(value: KubeObject) -> bytes:

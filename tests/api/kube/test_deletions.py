@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from events.json_values import Json
-from tests.api.kube.client import MAPS, MERGE, api, create, metadata, watched
-from tests.builders.manifests import config_map, deployment
+from tests.api.kube.client import MAPS, MERGE, POLICIES, api, create, metadata, watched
+from tests.builders.manifests import config_map, deployment, policy
 
 
 async def test_invalid_delete_options_delete_nothing() -> None:
@@ -154,3 +154,14 @@ async def test_mark_of_a_deletion_is_a_new_generation() -> None:
         assert await change({"metadata": {"labels": {"a": "b"}}}) == 2
         assert await change({"spec": {"replicas": 5}}) == 3
         assert metadata(await client.get(f"{path}/web"))["generation"] == 3
+
+
+async def test_terminating_policy_is_deleted_with_its_last_finalizer_but_that_of_karmada() -> None:
+    async with api() as (client, _):
+        value = policy("p")
+        cast("Json", value["metadata"])["finalizers"] = ["example.com/held"]
+        both = cast("list[str]", metadata(await client.post(POLICIES, json=value))["finalizers"])
+        await client.delete(f"{POLICIES}/p")
+        left = {"metadata": {"finalizers": [name for name in both if name != "example.com/held"]}}
+        assert (await client.patch(f"{POLICIES}/p", json=left, headers=MERGE)).status_code == 200
+        assert (await client.get(f"{POLICIES}/p")).status_code == 404
