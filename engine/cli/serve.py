@@ -301,7 +301,7 @@ def _serve_file(options: control_plane.Options, where: str) -> None:
     corrupted = f"{failures.CHECK_LOG}{where}; then restore the directory"
     try:
         with (
-            failures.convert(logs.LogError, "restore the directory, or use another one", where=directory),
+            failures.convert(logs.LogError, "check the directory and the space on its disk", where=directory),
             failures.convert(logs.LogCorruptedError, corrupted, where=directory),
             failures.convert(logs.LogLockedError),
             failures.convert(logs.LogMixedError, "use another directory: --data", where=directory),

@@ -61,13 +61,15 @@ class Installation(replica.Replica):
 
     async def drain(self) -> None:
         """Decide and fold waiting inputs within the deadline, then store a snapshot."""
-        with anyio.move_on_after(DRAIN_SECONDS) as scope:
-            while self.worker.is_behind():
-                await self.worker.turn()
-            await self.worker.store_snapshot()
-            await self.views.wait_folded(self.log.last_number())
-        if scope.cancelled_caught:
-            _log.warning("stopped with unfinished work; the next start continues it")
+        try:
+            with anyio.fail_after(DRAIN_SECONDS):
+                while self.worker.is_behind():
+                    await self.worker.turn()
+                await self.worker.store_snapshot()
+                await self.views.wait_folded(self.log.last_number())
+        except (TimeoutError, port.LogError) as error:
+            reason = str(error) or f"not finished within {DRAIN_SECONDS} s"
+            _log.warning("stopped with unfinished work; the next start continues it", reason=reason)
 
 
 @asynccontextmanager

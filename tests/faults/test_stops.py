@@ -18,6 +18,7 @@ from engine.cli import failures, server_location, server_reads
 from engine.cli.client import Client
 from engine.http.query.response_types import Listing
 from engine.log import sqlite, sqlite_table
+from engine.process import installation
 from engine.process.views import remote
 from engine.proof.verification import Report
 from events import codec, decisions, kube_objects, specs
@@ -146,6 +147,11 @@ def test_full_disk_refuses_writes_serves_queries_and_loses_nothing(tmp_path: Pat
         assert _texts(client) == written
         assert client.verify(Report).findings == []
     assert server.stop() == 0
+
+
+async def test_stop_without_a_writable_log_is_no_failure(tmp_path: Path) -> None:
+    async with installation.opened(tmp_path, []):
+        (tmp_path / sqlite_table.FILE).rename(tmp_path / "moved")
 
 
 def _views_child(pid: int) -> int:
