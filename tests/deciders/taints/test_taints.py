@@ -48,12 +48,15 @@ async def test_tolerated_no_schedule_taint_has_no_effect(story: Story) -> None:
     assert story.placed(key("late")) == {}
 
 
-async def test_no_execute_evicts_untolerating_workloads_at_once(story: Story) -> None:
+@pytest.mark.parametrize(("cluster", "other"), [MEMBERS, MEMBERS[::-1]])
+async def test_no_execute_evicts_untolerating_workloads_at_once(
+    story: Story, cluster: str, other: str
+) -> None:
     await story.submit(policy("p", ANYWHERE), deployment("web", 4))
-    await story.submit(tainted("member1", "NoExecute"))
-    assert story.placed(WEB) == {"member2": 4}
+    await story.submit(tainted(cluster, "NoExecute"))
+    assert story.placed(WEB) == {other: 4}
     (eviction,) = await story.recorded(decisions.EvictionStarted)
-    assert (eviction.cluster, eviction.replicas, eviction.reason) == ("member1", 2, "TaintUntolerated")
+    assert (eviction.cluster, eviction.replicas, eviction.reason) == (cluster, 2, "TaintUntolerated")
 
 
 async def test_toleration_without_seconds_lasts_forever(story: Story) -> None:
