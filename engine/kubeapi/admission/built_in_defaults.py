@@ -236,11 +236,11 @@ def _no_spec_defaults(spec: Json) -> Json:
 
 
 def _binding(value: Json) -> Json:
-    """Set the API group of User and Group subjects to that of RBAC if it is missing."""
+    """Set the API group of the role, and of User and Group subjects, to that of RBAC if it is missing."""
+    if (role := as_object(value.get("roleRef"))) is not None:
+        value = {**value, "roleRef": {"apiGroup": rbac.RIGHTS, **role}}
     subjects = as_list(value.get("subjects"))
-    if subjects is None:
-        return value
-    return {**value, "subjects": _map_items(subjects, _subject)}
+    return value if subjects is None else {**value, "subjects": _map_items(subjects, _subject)}
 
 
 def _subject(subject: Json) -> Json:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from engine.kubeapi.conversion import versions
 from engine.kubeapi.errors import status_objects
-from engine.kubeapi.errors.status_objects import Cause, StatusDetails, StatusError
+from engine.kubeapi.errors.status_objects import StatusDetails, StatusError
 from engine.kubeapi.rights import parsing
 from engine.kubeapi.rights.rbac import Act, Rights, Rule, User
 from engine.kubeapi.schema.resources import Resource
@@ -95,11 +95,6 @@ def _check_escalation(
 
     ``known`` are the user's rights, None if the user may do everything.
     """
-    name = value.name
-    if resource.kind.endswith("Binding") and live is not None and live.at("roleRef") != value.at("roleRef"):
-        message = "Invalid value: cannot change roleRef"
-        cause = Cause(field="roleRef", reason="FieldValueInvalid", message=message)
-        raise status_objects.invalid(resource, name, [cause])
     if user.is_master or known is None:
         return
     if resource.kind.endswith("Binding"):
