@@ -136,17 +136,18 @@ def _check_binding(resource: Resource, user: User, known: Rights, value: KubeObj
         name=bound.role,
     )
     rules = known.rules(bound.role, "" if bound.of_cluster else bound.namespace)
-    if rules is None:
-        details: StatusDetails = {"name": bound.role, "group": _GROUP, "kind": act.resource}
-        raise StatusError(404, "NotFound", f'{act.resource}.{_GROUP} "{bound.role}" not found', details)
     _check_rules(resource, value.name, user, known, rules, act)
 
 
 def _check_rules(
-    resource: Resource, name: str, user: User, known: Rights, rules: tuple[Rule, ...], act: Act
+    resource: Resource, name: str, user: User, known: Rights, rules: tuple[Rule, ...] | None, act: Act
 ) -> None:
+    """Raise StatusError unless the user may do ``act`` or has all ``rules``, which are None if no such role exists."""
     if known.may(user, act):
         return
+    if rules is None:
+        details: StatusDetails = {"name": act.name, "group": _GROUP, "kind": act.resource}
+        raise StatusError(404, "NotFound", f'{act.resource}.{_GROUP} "{act.name}" not found', details)
     beyond = known.missing_rules(user, rules, act.namespace)
     if not beyond:
         return

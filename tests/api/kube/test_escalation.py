@@ -40,7 +40,7 @@ WRITES.append(rule(["create"], "rolebindings", GROUP))
 
 @asynccontextmanager
 async def alice(*more: Json) -> AsyncGenerator[tuple[httpx.AsyncClient, httpx.AsyncClient]]:
-    """Yield clients of an administrator and of alice, who reads pods, writes roles and bindings, and may do ``more``."""
+    """Yield clients of an admin and of alice, who reads pods, writes roles and bindings, and may do ``more``."""
     async with api() as (admin, services):
         for path, value in (
             (ROLES, role("mine", READER, *WRITES, *more)),
@@ -106,6 +106,7 @@ BIND = rule(["bind"], "clusterroles", GROUP)
         ("writer", (rule(["escalate"], "clusterroles", GROUP),), 403),
         ("writer", (rule(["bind"], "roles", GROUP),), 403),
         ("absent", (), 404),
+        ("absent", (BIND,), 201),
     ],
 )
 async def test_binding_grants_only_rights_that_its_writer_has_or_may_bind(
