@@ -95,8 +95,8 @@ def settle(shard: ShardState, key: str, at_ms: int) -> None:
         _settle_capacity_requests(shard, key, binding, at_ms)
     if binding is None:
         return
-    binding.delayed = [*binding.delayed, *binding.reschedule_requests] if shard.awaits(key) else []
-    binding.reschedule_requests = []
+    binding.delayed = (*binding.delayed, *binding.reschedule_requests) if shard.awaits(key) else ()
+    binding.reschedule_requests = ()
     binding.suspending = None
     if binding.retry_at_ms <= at_ms:
         binding.ready_to_retry = False

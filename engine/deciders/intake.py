@@ -224,7 +224,7 @@ def _take_link(shard: ShardState, taken: verdicts.Taken) -> None:
                 reschedule.at_ms,
                 reschedule.workload,
             )
-            binding.reschedule_requests.append(request)
+            binding.reschedule_requests = (*binding.reschedule_requests, request)
             touch(shard, reschedule.key, states.REQUESTED, taken)
         case links.RescheduleAnswered() as answer:
             _take_answer(shard, taken, answer)

@@ -183,8 +183,8 @@ class Binding(bindings.Binding, kw_only=True, gc=False):
     attempts: int = 0
     retry_at_ms: int = 0
     ready_to_retry: bool = False
-    reschedule_requests: list[RescheduleRequest] = []
-    delayed: list[RescheduleRequest] = []
+    reschedule_requests: tuple[RescheduleRequest, ...] = ()
+    delayed: tuple[RescheduleRequest, ...] = ()
     reports: dict[str, Report] = {}
     works: dict[str, Dispatched] = {}
     shown: str = ""
