@@ -21,10 +21,13 @@ def taken_over(item: Unmanaged) -> KeptFields:
 
 def retained(workload: Workload, kept: KeptFields, template: templates.Template) -> KeptFields:
     """Return ``kept`` with the workload's replica count if members decide it (``retains``), otherwise without one."""
-    if not template.retains:
-        return structs.replace(kept, replicas=None)
-    counts = (kept.replicas, workload.replicas, workload.desired)
-    return structs.replace(kept, replicas=next((count for count in counts if count is not None), None))
+    counts = (kept.replicas, workload.replicas, workload.desired) if template.retains else ()
+    return with_replicas(kept, next((count for count in counts if count is not None), None))
+
+
+def with_replicas(kept: KeptFields, replicas: int | None) -> KeptFields:
+    """Return the fields with another replica count; most workloads keep nothing, and share one value."""
+    return kept if kept.replicas == replicas else structs.replace(kept, replicas=replicas)
 
 
 def read(manifest: bytes) -> KeptFields:

@@ -8,8 +8,6 @@ rest: they are restored only when a work comes for them, so that a fork of the e
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
-from msgspec import structs
-
 from engine.simulation import (
     cluster,
     disruption_budgets,
@@ -130,14 +128,14 @@ def _restore_workload(
     )
     if count is not None and retained is not None:
         workload.replicas = retained
-    workload.kept = kept_fields.retained(workload, structs.replace(past.kept, replicas=None), template)
+    workload.kept = kept_fields.retained(workload, kept_fields.with_replicas(past.kept, None), template)
     state.workloads[applied.key] = workload
     cluster.record_priority_class(state, workload)
     served_kinds.record(state, workload)
     disruption_budgets.record(state, workload)
     state.dirty[applied.key] = None
     if isinstance(report, health.WorkloadReported):
-        workload.reported = report
+        workload.reported = reports.fingerprint(report)
         is_newer = not past.fault and (report.term, report.step) != workload.version
         workload.generation = max(report.generation + is_newer, 1)
         ready = report.ready
@@ -197,7 +195,7 @@ def _restore_refusal(
     workload.known = past.known
     workload.suspended = past.suspended
     if isinstance(report, health.WorkloadReported):
-        workload.reported = report
+        workload.reported = reports.fingerprint(report)
 
 
 def _restore_removal(

@@ -6,10 +6,12 @@ is reported at most once per ``SHIFT_MS`` until it ends, so that the number of i
 pods. A report lost by a fault is sent again after ``RETRY_MS``.
 """
 
+import hashlib
 import heapq
 import itertools
 from typing import Final, NamedTuple
 
+import msgspec
 from msgspec import structs
 
 from engine.kubeapi.values import quantity
@@ -30,6 +32,9 @@ SHIFT_MS: Final = 1_000
 
 REPORTS_MAX: Final = 1_000
 """Maximum number of workloads that a member reports per turn, so that other members do not wait long."""
+
+_FINGERPRINT_BYTES: Final = 16
+_encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 NO_WORK: Final = ReportCause()
 """Cause of reports about the member itself."""
@@ -133,8 +138,7 @@ def is_current(state: MemberState, key: str) -> bool:
     return (
         workload is not None
         and key not in state.gone
-        and workload.reported is not None
-        and workload_report(state, workload) == workload.reported
+        and workload.reported == fingerprint(workload_report(state, workload))
     )
 
 
@@ -172,6 +176,11 @@ def workload_report(state: MemberState, workload: Workload) -> health.WorkloadRe
     )
 
 
+def fingerprint(report: health.WorkloadReported) -> bytes:
+    """Return the digest of a report, which a member keeps instead of the whole report of each of its workloads."""
+    return hashlib.blake2b(_encode(report), digest_size=_FINGERPRINT_BYTES).digest()
+
+
 def capacity_report(state: MemberState) -> clusters.CapacityReported:
     """Return the member's total capacity, the part used by running replicas, and that of starting and pending ones.
 
@@ -207,11 +216,12 @@ def _report_workload(state: MemberState, key: str, batch: list[Report]) -> bool:
     if workload is None or workload.preserved or workload.is_unmanaged:
         return True
     report = workload_report(state, workload)
-    if report == workload.reported:
+    digest = fingerprint(report)
+    if digest == workload.reported:
         return True
     if not _is_sent(state):
         return False
-    workload.reported = report
+    workload.reported = digest
     batch.append(Report(report, key, workload.cause))
     return True
 

@@ -10,7 +10,7 @@ from engine.simulation.budget_index import BudgetIndex
 from engine.works.autoscalers import Scaler
 from engine.works.quotas import Quota
 from engine.works.templates import EMPTY, Rank, Template
-from events import clusters, health, shapes, tracing, works
+from events import clusters, shapes, tracing, works
 
 Version = tuple[int, int]
 """(term, step) of a work."""
@@ -126,6 +126,7 @@ class Workload(Struct, kw_only=True, gc=False):
     - ``cohorts`` are sorted by age, oldest first; a pod's position is its index in that order. ``pending`` replicas
       come last.
     - ``preserved``: the control plane no longer manages it, and it keeps running.
+    - ``reported`` is the fingerprint of the last report.
     - ``fault`` is the reason why the newest work could not be applied; the previous one then keeps running.
     - ``labels`` and ``reading`` are those of its work; ``uid`` is set if it was taken over from an unmanaged object.
     - ``is_unmanaged``: it runs an unmanaged object and is not reported.
@@ -161,7 +162,7 @@ class Workload(Struct, kw_only=True, gc=False):
     suspended: bool = False
     preserved: bool = False
     cause: ReportCause = ReportCause()
-    reported: health.WorkloadReported | None = None
+    reported: bytes | None = None
     uid: str = ""
     is_unmanaged: bool = False
     digest: str = ""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.simulation import cluster, member_history, recovery, state
+from engine.simulation import cluster, member_history, recovery, reports, state
 from engine.works import templates
 from engine.works.templates import Template
 from tests.members import examples
@@ -153,9 +153,9 @@ def test_preemptions_survive_a_restart(member: state.MemberState) -> None:
         member_history.take_work(history, work, step, state.ReportCause())
         templates_by_key[work.key] = of_class(kind)
         apply_work(member, name, replicas, templates_by_key[work.key], step)
-    for workload in member.workloads.values():
-        if workload.reported is not None:
-            member_history.take_report(history, workload.reported, 1)
+    for key, workload in member.workloads.items():
+        assert reports.is_current(member, key)
+        member_history.take_report(history, reports.workload_report(member, workload), 1)
     for name, value in CLASSES.items():
         if name:
             work = examples.applied(name, None, kind="PriorityClass")
