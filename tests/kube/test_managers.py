@@ -230,7 +230,7 @@ def test_client_may_transfer_ownership() -> None:
     assert forgotten.metadata.get("managedFields") is None
 
 
-def test_many_updaters_share_an_entry() -> None:
+def test_oldest_of_many_updaters_share_an_entry() -> None:
     live: KubeObject | None = None
     for number in range(14):
         new = _deployment(**{**(_spec(live) if live else {}), "replicas": number})
@@ -238,8 +238,7 @@ def test_many_updaters_share_an_entry() -> None:
         live = server_side_apply.updated(live, new, DEPLOYMENT, _write(f"m{number:02}", "Update"))
     assert live
     names = [entry["manager"] for entry in managed_fields.entries(live)]
-    assert len(names) == 10
-    assert "ancient-changes" in names
+    assert sorted(map(str, names)) == ["ancient-changes", *(f"m{number:02}" for number in range(5, 14))]
 
 
 NOTHING = KubeObject(manifest("apps/v1", "Deployment", "web"))

@@ -55,6 +55,8 @@ OPERATIONS: list[tuple[object, list[Json], object]] = [
     ),
     ({"foo": ["bar"]}, [{"op": "add", "path": "/foo/-", "value": ["x"]}], {"foo": ["bar", ["x"]]}),
     ({"/": 9, "~1": 10}, [{"op": "test", "path": "/~01", "value": 10}], {"/": 9, "~1": 10}),
+    ({"a/b": 1}, [{"op": "replace", "path": "/a~1b", "value": 2}], {"a/b": 2}),
+    ({"a": [{"b": [1, 2]}]}, [{"op": "remove", "path": "/a/0/b/-1"}], {"a": [{"b": [1]}]}),
     ({"a": 1}, [{"op": "replace", "path": "", "value": [1]}], [1]),
     ({"a": 1}, [{"op": "remove", "path": ""}], None),
     ({"a": {"b": 1}}, [{"op": "copy", "from": "/a", "path": "/c"}], {"a": {"b": 1}, "c": {"b": 1}}),
@@ -136,6 +138,7 @@ def test_api_patches_test_for_absence_and_count_from_the_end(operation: Json, re
 @pytest.mark.parametrize(
     "operation",
     [
+        {"op": "test", "path": "/b", "value": 1},
         {"op": "test", "path": "/b/c", "value": None},
         {"op": "test", "path": "/a/2", "value": None},
         {"op": "test", "path": "/a", "value": None},
