@@ -5,6 +5,7 @@ too old the response is 410, and the client lists again.
 """
 
 import asyncio
+import contextlib
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from typing import Final
 
@@ -78,8 +79,12 @@ class Watching:
         try:
             async for line in self._begin(watch, query, since, subscriber):
                 yield line
+            loop = asyncio.get_running_loop()
+            bookmark_s = loop.time() + _BOOKMARK_SECONDS
             while not self._reads.stopping.is_set():
-                is_more = await self._wait(subscriber)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout_at(bookmark_s):
+                        await subscriber.more.wait()
                 if subscriber.is_cut:
                     break
                 # The feed may queue more changes while the client reads these, so their position is not that of
@@ -88,8 +93,11 @@ class Watching:
                 for part in _parts(line for change in taken for line in watch.lines_of(change)):
                     yield part
                 watch.position = position
-                if not is_more and query.bookmarks:
-                    yield watch.bookmark()
+                # Also if the kind is busy: its changes may be about objects that this watch does not select.
+                if loop.time() >= bookmark_s:
+                    bookmark_s = loop.time() + _BOOKMARK_SECONDS
+                    if query.bookmarks:
+                        yield watch.bookmark()
             if query.bookmarks:
                 yield watch.bookmark()
         finally:
@@ -133,15 +141,6 @@ class Watching:
                 for line in watch.lines_of(happening):
                     yield line
         watch.position = start
-
-    async def _wait(self, subscriber: Subscriber) -> bool:
-        """Wait for changes or the stop of the process; return False if a bookmark is due first."""
-        try:
-            async with asyncio.timeout(_BOOKMARK_SECONDS):
-                await subscriber.more.wait()
-        except TimeoutError:
-            return False
-        return True
 
 
 class _Watch:
@@ -215,10 +214,10 @@ class _Watch:
             self._known.add(name)
             return "MODIFIED" if was_there and event_type == "MODIFIED" else "ADDED"
         self._known.discard(name)
-        # Before the number of the list, the client may know the object from an earlier one; an unneeded DELETED
-        # is harmless.
-        is_level = self.position >= self._known_at
-        is_reported = was_there or not is_level or (event_type == "DELETED" and self.fits(value))
+        # Before the number of the list, the client may know the object from an earlier one, unless it is new; an
+        # unneeded DELETED is harmless.
+        may_be_known = event_type != "ADDED" and self.position < self._known_at
+        is_reported = was_there or may_be_known or (event_type == "DELETED" and self.fits(value))
         return "DELETED" if is_reported else ""
 
 
