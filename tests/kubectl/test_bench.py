@@ -16,6 +16,7 @@ def test_benchmark_reports_each_figure_with_its_baseline() -> None:
         "baseline_per_s",
         "create_per_s",
         "placed_per_s",
+        "memory_kb_per_binding",
         "get_per_s",
         "list_mb",
         "watch_events_per_s",
