@@ -302,7 +302,9 @@ class Fold:
                 self._work_changes.report(key_id, record.number, at_ms, reported)
             elif is_bound:
                 self._work_changes.bind(key_id, record.number)
-            self._dependents.changed(data.key, record.number, needed, seen)
+            # Most decisions are about bindings without dependencies.
+            if needed or isinstance(data, decisions.DependenciesDistributed):
+                self._dependents.changed(data.key, record.number, needed, seen)
         else:
             self._counts.add("decisions.unfounded")
 
