@@ -5,7 +5,7 @@ from typing import cast
 import httpx
 import msgspec
 
-from events import keys
+from events import decisions, keys
 from events.json_values import Json
 from tests.api.servers import kube_client, serving
 from tests.builders.inputs import deployment
@@ -65,6 +65,20 @@ async def test_apply_of_a_status_field_owned_by_the_engine_is_a_conflict() -> No
         }
         assert owned["auditor"] == {"f:readyReplicas": {}}
         assert "f:readyReplicas" in owned["reballast"]
+
+
+async def test_values_of_the_engine_end_with_the_binding_although_a_client_applied_a_status() -> None:
+    builder = RecordBuilder()
+    async with serving([builder.input(deployment("web", 3))]) as services, kube_client(services) as client:
+        uid = (await client.get(AT)).json()["metadata"]["uid"]
+        made = msgspec.structs.replace(declared(KEY, "web", 3), uid=uid)
+        await services.log.append(builder.decide(made, status(KEY, member1=3)))
+        conditions = [{"type": "Audited", "status": "True"}]
+        assert (await _apply(client, "auditor", {"conditions": conditions})).status_code == 200
+        assert (await client.get(AT)).json()["status"]["readyReplicas"] == 3
+        withdrawn = decisions.BindingWithdrawn(key=KEY, reason="TemplateDeleted")
+        await services.log.append(builder.decide(withdrawn))
+        assert (await client.get(AT)).json()["status"] == {"conditions": conditions}
 
 
 async def test_deletion_may_require_the_version_that_a_derived_status_has() -> None:
