@@ -5,7 +5,9 @@ import pytest
 from engine.kubeapi.conversion import versions
 from events.json_values import Json
 from events.kube_objects import KubeObject
+from tests.api.kube.client import MERGE, api
 
+SECRETS = "/api/v1/namespaces/default/secrets"
 HEAD = KubeObject({"apiVersion": "v1", "kind": "Secret"})
 
 
@@ -45,3 +47,13 @@ def test_empty_string_data_is_dropped(empty: object) -> None:
 def test_malformed_string_data_is_left_for_validation(wrong: object) -> None:
     value = HEAD.with_fields({"stringData": wrong})
     assert versions.stored_secret(value) == value
+
+
+@pytest.mark.parametrize(("text", "fields"), [("1", []), ("2", ["data"])])
+async def test_string_data_changes_no_immutable_secret(text: str, fields: list[str]) -> None:
+    value = {"metadata": {"name": "pw"}, "immutable": True, "stringData": {"a": "1"}}
+    async with api() as (client, _):
+        assert (await client.post(SECRETS, json=value)).status_code == 201
+        answer = await client.patch(f"{SECRETS}/pw", json={"stringData": {"a": text}}, headers=MERGE)
+        assert [cause["field"] for cause in answer.json().get("details", {}).get("causes", ())] == fields
+        assert (await client.get(f"{SECRETS}/pw")).json()["data"] == {"a": "MQ=="}

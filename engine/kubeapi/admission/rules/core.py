@@ -69,7 +69,9 @@ def config_map(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
 
 def secret(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
     """Yield the errors of a Secret; ``stringData`` is validated together with ``data``."""
-    data: Json = {**value.object_at("data"), **value.object_at("stringData")}
+    texts = value.object_at("stringData").items()
+    encoded = {key: base64.b64encode(str(text).encode()).decode() for key, text in texts}
+    data: Json = {**value.object_at("data"), **encoded}
     for key in sorted(data):
         yield from words.key_causes(f"data[{key}]", key)
     if sum(len(_bytes(text)) for text in data.values()) > _DATA_BYTES_MAX:
@@ -78,7 +80,7 @@ def secret(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
     yield from _needed(value, data, type_name)
     if live is not None and type_name != (live.text_at("type") or "Opaque"):
         yield causes.invalid("type", type_name, words.IMMUTABLE)
-    yield from _unchanged(value, live, ("data",))
+    yield from _unchanged(value.with_fields({"data": data}), live, ("data",))
 
 
 def service(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
