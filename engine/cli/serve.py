@@ -309,7 +309,7 @@ def _serve_file(options: control_plane.Options, where: str) -> None:
             _run(control_plane.serve(options))
     except OSError as error:
         address = f"port {port} on {options.host}" if error.filename is None else str(error.filename)
-        remedy = "choose another --port, or --data"
+        remedy = f"choose another {'--port' if error.filename is None else 'directory: --data'}"
         if error.errno == errno.EADDRNOTAVAIL:
             remedy = "choose a --host that is an address of this machine"
         raise failures.Failure(f"{address}: {error.strerror or error}", remedy) from None
