@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Final
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 
 from engine.cli import failures, log_checkpoint, options, output, server_location
 from engine.log import port, sqlite_table
@@ -20,12 +20,20 @@ from engine.proof import checkpoints, verification
 
 OTHER_SCOPE: Final = "choose other numbers: --from, --to"
 
+_NUMBER: Final = validators.Number(gte=1)
 Views = Annotated[bool, Parameter(negative=(), help="Prove the views too: fold the log again and compare.")]
 From = Annotated[
     int,
-    Parameter(name="--from", help="Compute only steps from this number of the log on; replay earlier steps."),
+    Parameter(
+        name="--from",
+        help="Compute only steps from this number of the log on; replay earlier steps.",
+        validator=_NUMBER,
+    ),
 ]
-To = Annotated[int | None, Parameter(name="--to", help="Compute only steps up to this number of the log.")]
+To = Annotated[
+    int | None,
+    Parameter(name="--to", help="Compute only steps up to this number of the log.", validator=_NUMBER),
+]
 SinceSnapshot = Annotated[
     bool,
     Parameter(negative=(), help="Trust the newest stored snapshot, and compute only the steps after it."),
@@ -49,7 +57,8 @@ def verify(  # noqa: PLR0913  # the options of a command
     server: options.Server = options.SERVER,
 ) -> int:
     expected = log_checkpoint.read_checkpoints(checkpoint, public_key) if checkpoint else []
-    is_direct = bool(log or expected or since_snapshot or first > 1 or last is not None or processes)
+    is_part = since_snapshot or first > 1 or last is not None
+    is_direct = bool(log or expected or is_part or processes)
     if is_direct and views:
         raise failures.usage(
             "--views needs the server's directory", "use it without other options than --data"
@@ -60,11 +69,14 @@ def verify(  # noqa: PLR0913  # the options of a command
         report = _verified(log_location, scope, expected, since_snapshot=since_snapshot, processes=processes)
     else:
         report = _by_server(server, views=views)
-    server.show(report, lambda report: _show(report, expected, views=views))
+    proved = "this part of the log is" if is_part else "the log is"
+    if views and not any(note.kind == "views" for note in report.notes):
+        proved = "the log and its views are"
+    server.show(report, lambda report: _show(report, expected, proved))
     return failures.FAILED if report.findings else failures.OK
 
 
-def _show(report: verification.Report, expected: list[checkpoints.Checkpoint], *, views: bool) -> None:
+def _show(report: verification.Report, expected: list[checkpoints.Checkpoint], proved: str) -> None:
     findings = report.findings
     output.print_line(f"{report.steps} steps computed again, {report.records} records read")
     for finding in findings:
@@ -76,18 +88,18 @@ def _show(report: verification.Report, expected: list[checkpoints.Checkpoint], *
     if expected and not any(finding.kind == "checkpoint" for finding in findings):
         counted = "1 signed checkpoint" if len(expected) == 1 else f"{len(expected)} signed checkpoints"
         output.print_line(f"the log contains {counted}, the last of {expected[-1].time}")
-    output.print_line(_conclusion(report, views=views))
+    output.print_line(_conclusion(report) or f"{proved} verified, no findings")
 
 
-def _conclusion(report: verification.Report, *, views: bool) -> str:
+def _conclusion(report: verification.Report) -> str:
+    """Return what is not verified; empty if everything is."""
     if report.findings:
         return f"{len(report.findings)} findings"
     if report.differences:
         return f"no findings, but {len(report.differences)} differences from the rules of other releases"
     if any(note.kind == "unproved" for note in report.notes):
         return "no findings, but not all steps were computed"
-    are_views_proved = views and not any(note.kind == "views" for note in report.notes)
-    return f"the log {'and its views are' if are_views_proved else 'is'} verified, no findings"
+    return ""
 
 
 def _verified(

@@ -38,6 +38,7 @@ def test_checkpoints_of_a_server_prove_its_log(tmp_path: Path, capsys: pytest.Ca
         shell.apply(MAP % "first")
         beside = shell("log", "verify", "--log", str(directory), "--processes", "2")
         assert "the log is verified, no findings" in beside
+    assert "this part of the log is verified" in shell("log", "verify", "--to", "3")
     proof = ["--checkpoint", str(signed), "--public-key", f"{key}.pub"]
     shown = shell("log", "verify", *proof)
     assert "signed checkpoints, the last of" in shown
@@ -113,9 +114,11 @@ def test_wrong_options_are_reported_with_a_remedy(tmp_path: Path, capsys: pytest
     assert "is not a log address" in shell.errors
     other = tmp_path / "other.yaml"
     other.write_text("a: b")
-    for command in (("log", "verify"), ("audit",)):
+    for command, usage in ((("log", "verify"), 2), (("audit",), 1)):
         shell(*command, "--log", str(other), code=1)
         assert shell.errors.startswith(f"error: {other}: the log can't be read: ")
+        shell(*command, "--to", "0", code=usage)
+        assert "Must be >= 1" in shell.errors
     shell("log", "import", str(tmp_path / "absent"), code=1)
     assert "name a directory that `reballast log export` wrote" in shell.errors
     shell("log", "verify", "--checkpoint", "signed.jsonl", code=2)
