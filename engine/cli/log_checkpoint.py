@@ -158,6 +158,8 @@ async def _sign(
             else await stack.enter_async_context(checkpointing.sink(to))
         )
         log = await stack.enter_async_context(log_locations.opened(location))
+        if not log.last_number():
+            raise failures.Failure("the log is empty: there is nothing to sign")
         return await checkpointing.extend(log, sink, signer, time.time_ns() // 1_000_000)
 
 

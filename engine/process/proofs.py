@@ -200,7 +200,7 @@ async def _verified(part: _Part) -> verification.Report:
                 snapshot = await snapshots.newest(log, store, shards, discards=False)
                 if snapshot is None:
                     raise port.LogError(
-                        f"there is no snapshot of this release for shards {shards} of the log"
+                        "the log has no snapshot of this release; verify it without --since-snapshot"
                     )
                 scope = structs.replace(part.scope, shards=tuple(shards))
                 reports.append(await verification.verify(log, scope, snapshot=snapshot, progress=progress))

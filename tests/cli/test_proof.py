@@ -130,6 +130,19 @@ def test_wrong_options_are_reported_with_a_remedy(tmp_path: Path, capsys: pytest
     assert "not a private key" in shell.errors
 
 
+def test_empty_log_is_not_signed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async def create() -> None:
+        await (await sqlite.SqliteLog.open(tmp_path)).aclose()
+
+    asyncio.run(create())
+    key = str(tmp_path / "my.key")
+    without_server(capsys, "log", "new-key", key)
+    shown = without_server(capsys, "log", "checkpoint", "--key", key, "--data", str(tmp_path), code=1)
+    assert "the log is empty" in shown
+    shown = without_server(capsys, "log", "verify", "--since-snapshot", "--data", str(tmp_path), code=1)
+    assert "the log has no snapshot of this release" in shown
+
+
 def without_server(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
     """Run a command that has no server."""
     capsys.readouterr()
