@@ -63,7 +63,7 @@ def events_of(name: str, cluster: Cluster | None, spec: Spec) -> tuple[shapes.Ev
     # Small events must add up to exactly this spec; if not, write the whole cluster.
     for event in events:
         folded = edited(folded, event, 0)
-    if not events or _timeless(folded) != _timeless(spec):
+    if not events or folded != _timed(spec):
         return (_joined(name, spec, cluster.head.version),)
     return tuple(events)
 
@@ -109,10 +109,11 @@ def _small_events(cluster: Cluster, facts: Spec, changes: set[str]) -> list[shap
     return events
 
 
-def _timeless(spec: Spec) -> Spec:
-    """The spec without the times of taints, which the fold fills in."""
-    taints = tuple(msgspec.structs.replace(taint, time_added_ms=None) for taint in spec.taints)
-    return msgspec.structs.replace(spec, taints=taints)
+def _timed(spec: Spec) -> Spec:
+    """Return the spec with the time 0 for taints without one, which the fold of an event at this time fills in."""
+    replace = msgspec.structs.replace
+    taints = (replace(taint, time_added_ms=taint.time_added_ms or 0) for taint in spec.taints)
+    return replace(spec, taints=tuple(taints))
 
 
 def _joined(name: str, spec: Spec, expects: int) -> clusters.ClusterJoined:

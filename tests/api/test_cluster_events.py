@@ -96,3 +96,17 @@ async def test_label_change_keeps_the_time_of_a_taint() -> None:
         await kube.put(MEMBER1, json=shown)
         (event,) = await events(services)
         assert isinstance(event, clusters.ClusterLabelled)
+
+
+async def test_client_changes_the_time_of_a_taint() -> None:
+    later: Json = {**TAINT, "timeAdded": "2030-01-01T00:00:00Z"}
+    async with api() as (kube, services):
+        await kube.post(CLUSTERS, json=tainted(TAINT))
+        patch: Json = {"spec": {"taints": [later]}}
+        answer = await kube.patch(MEMBER1, json=patch, headers=MERGE)
+        assert answer.json()["spec"]["taints"] == [later]
+        assert (await kube.get(MEMBER1)).json()["spec"]["taints"] == [later]
+        (event,) = await events(services)
+        assert isinstance(event, clusters.ClusterJoined)
+        again = await kube.patch(MEMBER1, json=patch, headers=MERGE)
+        assert again.json()["metadata"]["resourceVersion"] == answer.json()["metadata"]["resourceVersion"]
