@@ -40,12 +40,12 @@ class ServerBusy(Failure):
 def convert(
     errors: type[Exception] | tuple[type[Exception], ...], remedy: str = "", *, where: object = ""
 ) -> Generator[None]:
-    """Convert errors of these types into Failure; the message begins with ``where``, if that is given."""
+    """Convert errors of these types into Failure; the message begins with ``where``, once, if that is given."""
     try:
         yield
     except errors as error:
-        reason = (where and getattr(error, "strerror", None)) or error
-        raise Failure(f"{where}: {reason}" if where else str(reason), remedy) from None
+        reason = str((where and getattr(error, "strerror", None)) or error)
+        raise Failure(reason if reason.startswith(str(where)) else f"{where}: {reason}", remedy) from None
 
 
 def suggestion(word: str, names: Iterable[str], otherwise: str) -> str:

@@ -293,6 +293,13 @@ def test_variables_that_name_no_server_are_reported(
     assert capsys.readouterr().err.startswith("error: REBALLAST_")
 
 
+def test_unreadable_kubeconfig_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kubeconfig = tmp_path / "config"
+    kubeconfig.write_bytes(b"\xbe")
+    assert main.run(["observe", "--kubeconfig", str(kubeconfig)]) == failures.FAILED
+    assert capsys.readouterr().err.count(str(kubeconfig)) == 1
+
+
 @pytest.mark.slow
 def test_output_that_fails_is_reported() -> None:
     with Path("/dev/full").open("wb") as full:
