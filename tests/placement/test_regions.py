@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from engine.objects import placements
+from engine.objects import clusters, placements
 from engine.placement import combinations, encoded_columns, fleet, requests, schedule
 from tests.placement import strategies
 
@@ -115,6 +115,34 @@ def _spread(
         ),
         replica_scheduling=preference,
     )
+
+
+@pytest.mark.parametrize("size", [2, encoded_columns.FEW_CLUSTERS])
+def test_region_that_holds_the_replicas_is_chosen(size: int) -> None:
+    def member(region_name: str, number: int, pods: int) -> clusters.ClusterManifest:
+        return clusters.ClusterManifest(
+            metadata=clusters.ClusterMetadata(name=f"{region_name}{number:02}"),
+            spec=clusters.ClusterSpec(region=region_name),
+            status=clusters.ClusterStatus(
+                api_enablements=(strategies.DEPLOYMENTS,),
+                resource_summary=clusters.ResourceSummary(allocatable={"pods": str(pods)}),
+            ),
+        )
+
+    pods_of = {"east": 1, "west": 100}
+    known = strategies.filled(
+        [member(name, number, pods) for name, pods in pods_of.items() for number in range(size)]
+    )
+    by_region = placements.SpreadConstraint(spread_by_field="region", min_groups=1, max_groups=1)
+    preference = placements.ReplicaSchedulingStrategy(
+        replica_scheduling_type="Divided", replica_division_preference="Aggregated"
+    )
+    placement = placements.Placement(spread_constraints=(by_region,), replica_scheduling=preference)
+    request = requests.Request(
+        resource=strategies.resource(""), placement=placement, replicas=60, trigger="PlacementChanged"
+    )
+    decision = schedule.schedule(request, known)
+    assert decision.clusters == (("west00", 60),)
 
 
 @given(
