@@ -305,10 +305,10 @@ async def test_rule_sets_the_limits_of_a_federated_autoscaler() -> None:
         body = manifest(GROUP, "FederatedHPA", "all", namespace="default", spec=spec)
         assert (await world.client.post(LIMITED, json=body)).status_code == 201
         target: Json = {"apiVersion": GROUP, "kind": "FederatedHPA", "name": "all"}
-        await world.create({"targetMinReplicas": 2, "targetMaxReplicas": 9}, target)
+        await world.create({"targetMinReplicas": 3, "targetMaxReplicas": 3}, target)
         await world.after(1)
         limits = object_at(await world.get(f"{LIMITED}/all"), "spec")
-        assert (limits["minReplicas"], limits["maxReplicas"]) == (2, 9)
+        assert (limits["minReplicas"], limits["maxReplicas"]) == (3, 3)
 
 
 async def test_limits_that_contradict_each_other_are_not_set() -> None:
@@ -348,6 +348,7 @@ async def test_failure_to_scale_is_recorded() -> None:
         ({"timeZone": "Mars/Phobos"}, "unknown time zone Mars/Phobos"),
         ({"targetReplicas": None}, "targetReplicas cannot be nil if you want to scale Deployment"),
         ({"targetReplicas": -1}, "targetReplicas should be larger than or equal to 0"),
+        ({"name": ""}, "must have 1 to 32 characters"),
         ({"name": "n" * 33}, "must have 1 to 32 characters"),
         ({"successfulHistoryLimit": 0}, "must be from 1 to 32"),
         ({"failedHistoryLimit": 33}, "must be from 0 to 32"),
