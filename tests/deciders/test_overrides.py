@@ -111,8 +111,9 @@ async def test_more_specific_overrides_apply_later_and_namespaced_ones_last(stor
     await story.submit(
         override("b-all", images("1")),
         override("a-all", images("2"), selectors=[selector()]),
-        override("a-named", images("3"), selectors=[selector("web")]),
-        override("a-labelled", images("4"), selectors=labelled),
+        # Of several selectors that match, the most specific one decides.
+        override("a-named", images("3"), selectors=[selector("web"), selector()]),
+        override("a-labelled", images("4"), selectors=[selector(), *labelled]),
         override("z-cluster", images("5"), namespace=""),
         override("a-cluster", images("6"), namespace="", selectors=[selector("web")]),
     )
