@@ -107,6 +107,12 @@ def test_malformed_placement_is_left_for_validation(placement: object) -> None:
     }
 
 
+@pytest.mark.parametrize(("kind", "propagates"), [("ServiceImport", True), ("Service", False)])
+def test_service_import_enables_dependency_distribution(kind: str, *, propagates: bool) -> None:
+    selectors = [{"apiVersion": "v1", "kind": "ConfigMap"}, {"apiVersion": "v1", "kind": kind}]
+    assert _filled(_policy(resourceSelectors=selectors)).get("propagateDeps", False) is propagates
+
+
 def test_failover_enables_dependency_distribution() -> None:
     filled = _filled(_policy(failover={"application": {"decisionConditions": {}}, "cluster": {}}))
     assert filled["propagateDeps"] is True
