@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.domain import marks
+from engine.domain import marks, namespaces
 from engine.kubeapi.values import resource_versions
 from engine.objects import dependencies
 from events import codec, keys, limits, observations, records, times
@@ -22,13 +22,12 @@ from events.validation import known_kinds
 SECRET_FIELDS: Final = ("data", "stringData")
 """The fields of a Secret whose values are observed as digests."""
 
-SYSTEM: Final = "kube-system"
-"""The namespace whose uid identifies a control plane."""
-
 OMITTED: Final = "observer.reballast.io/omitted"
 """Annotation of an object without its content, which is too large for a record: its size, as text."""
 
-_SYSTEM: Final = keys.object_key("Namespace", "", SYSTEM)
+_SYSTEM: Final = keys.object_key("Namespace", "", namespaces.SYSTEM)
+"""The key of the namespace whose uid identifies a control plane."""
+
 _MANIFEST_BYTES_MAX: Final = limits.RECORD_BYTES_MAX - 64 * 1024
 _IDENTITY: Final = ("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp")
 

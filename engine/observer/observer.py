@@ -21,6 +21,7 @@ from engine.agent.call_limits import Backoff, Gate
 from engine.agent.discovery import Resource, group_kind, preferred
 from engine.agent.kubeconfigs import KubeconfigError
 from engine.agent.member_api import MemberApi
+from engine.domain import namespaces
 from engine.log import port
 from engine.observer import observation as observation_records
 from engine.observer import shadow
@@ -164,8 +165,8 @@ class Observer:
         while True:
             try:
                 served = preferred(await self._gate.call(self._api.discover))
-                if self._observations.newest and (namespaces := served.get(_NAMESPACE)):
-                    await self._check_identity(namespaces)
+                if self._observations.newest and (resource := served.get(_NAMESPACE)):
+                    await self._check_identity(resource)
             except (KubeconfigError, ApiError) as error:
                 _log.warning("control plane not read; retrying", reason=str(error))
                 await asyncio.sleep(backoff.next_delay_s())
@@ -174,10 +175,10 @@ class Observer:
                 self._discovered_s = asyncio.get_running_loop().time()
                 return
 
-    async def _check_identity(self, namespaces: Resource) -> None:
+    async def _check_identity(self, resource: Resource) -> None:
         # A watch from a version of one control plane may succeed at another one.
         with suppress(RefusedError):
-            value = await self._gate.call(lambda: self._api.get(namespaces, "", observation_records.SYSTEM))
+            value = await self._gate.call(lambda: self._api.get(resource, "", namespaces.SYSTEM))
             self._check_same([] if value is None else [value])
 
     def _check_same(self, values: Iterable[KubeObject]) -> None:
