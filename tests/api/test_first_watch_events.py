@@ -182,6 +182,24 @@ async def test_watch_that_is_ahead_of_the_feed_gets_only_later_changes(
     assert late.result() == (expected if begins == "resumed" else [("ADDED", int(created)), *expected])
 
 
+async def test_resumed_watch_reports_an_object_that_was_changed_since_its_creation_as_added(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    feed = SlowFeed(monkeypatch)
+    async with api() as (client, _), asyncio.TaskGroup() as tasks:
+        since = version(await create(client, config_map("zero")))
+        tasks.create_task(watched(client, ""))
+        await feed.joined(1)
+        await create(client, config_map("one"))
+        await asyncio.sleep(0.1)
+        feed.stop()
+        number = await changed(client, "b")
+        late = tasks.create_task(watched(client, since))
+        await feed.joined(2)
+        feed.go_on()
+    assert late.result() == [("ADDED", number)]
+
+
 async def test_watch_that_is_ahead_of_the_feed_reports_an_object_that_its_selector_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
