@@ -5,6 +5,7 @@ from typing import cast
 import httpx
 import msgspec
 
+from engine.http.services import Services
 from events import decisions, keys
 from events.json_values import Json
 from tests.api.servers import kube_client, serving
@@ -26,12 +27,17 @@ async def _apply(client: httpx.AsyncClient, manager: str, status: Json, query: s
     )
 
 
+async def _report_three_ready(services: Services, client: httpx.AsyncClient, builder: RecordBuilder) -> None:
+    """Declare the binding, and report three ready replicas in member1."""
+    uid = (await client.get(AT)).json()["metadata"]["uid"]
+    made = msgspec.structs.replace(declared(KEY, "web", 3), uid=uid)
+    await services.log.append(builder.decide(made, status(KEY, member1=3)))
+
+
 async def test_apply_of_a_status_field_owned_by_the_engine_is_a_conflict() -> None:
     builder = RecordBuilder()
     async with serving([builder.input(deployment("web", 3))]) as services, kube_client(services) as client:
-        uid = (await client.get(AT)).json()["metadata"]["uid"]
-        made = msgspec.structs.replace(declared(KEY, "web", 3), uid=uid)
-        await services.log.append(builder.decide(made, status(KEY, member1=3)))
+        await _report_three_ready(services, client, builder)
         assert (await client.get(AT)).json()["status"]["readyReplicas"] == 3
 
         refused = await _apply(client, "auditor", {"readyReplicas": 9})
@@ -70,9 +76,7 @@ async def test_apply_of_a_status_field_owned_by_the_engine_is_a_conflict() -> No
 async def test_values_of_the_engine_end_with_the_binding_although_a_client_applied_a_status() -> None:
     builder = RecordBuilder()
     async with serving([builder.input(deployment("web", 3))]) as services, kube_client(services) as client:
-        uid = (await client.get(AT)).json()["metadata"]["uid"]
-        made = msgspec.structs.replace(declared(KEY, "web", 3), uid=uid)
-        await services.log.append(builder.decide(made, status(KEY, member1=3)))
+        await _report_three_ready(services, client, builder)
         conditions = [{"type": "Audited", "status": "True"}]
         assert (await _apply(client, "auditor", {"conditions": conditions})).status_code == 200
         assert (await client.get(AT)).json()["status"]["readyReplicas"] == 3
@@ -84,10 +88,7 @@ async def test_values_of_the_engine_end_with_the_binding_although_a_client_appli
 async def test_deletion_may_require_the_version_that_a_derived_status_has() -> None:
     builder = RecordBuilder()
     async with serving([builder.input(deployment("web", 3))]) as services, kube_client(services) as client:
-        uid = (await client.get(AT)).json()["metadata"]["uid"]
-        await services.log.append(
-            builder.decide(msgspec.structs.replace(declared(KEY, "web", 3), uid=uid), status(KEY, member1=3))
-        )
+        await _report_three_ready(services, client, builder)
         seen = (await client.get(AT)).json()["metadata"]["resourceVersion"]
         labels = {"metadata": {"labels": {"a": "b"}}}
         merge = {"content-type": "application/merge-patch+json"}

@@ -23,6 +23,17 @@ NAMESPACES = "/api/v1/namespaces"
 SECONDS = 20
 
 
+@asynccontextmanager
+async def running(application: KubeApplication | namespace_deletion.Namespaces) -> AsyncGenerator[None]:
+    stopping = asyncio.Event()
+    task = asyncio.create_task(application.run(stopping))
+    try:
+        yield
+    finally:
+        stopping.set()
+        await task
+
+
 async def create(kube: httpx.AsyncClient, name: str, labels: dict[str, str]) -> None:
     metadata = {"name": name, "labels": labels}
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
@@ -32,17 +43,14 @@ async def create(kube: httpx.AsyncClient, name: str, labels: dict[str, str]) -> 
 
 
 async def test_interrupted_deletion_continues_and_keeps_a_namespace_with_a_protected_object() -> None:
-    stopping = asyncio.Event()
     async with serving() as services, kube_client(services) as kube:
         await create(kube, "labelled", {"deletionTimestamp": "never"})
         await create(kube, "leaving", {})
         (await kube.delete(f"{NAMESPACES}/leaving")).raise_for_status()
         assert (await kube.get(f"{NAMESPACES}/leaving/configmaps/content")).status_code == 200
 
-        running = asyncio.create_task(create_app(services, lambda: NOW_MS).run(stopping))
-        await wait_deleted(kube, "leaving")
-        stopping.set()
-        await running
+        async with running(create_app(services, lambda: NOW_MS)):
+            await wait_deleted(kube, "leaving")
         assert (await kube.get(f"{NAMESPACES}/labelled/configmaps/content")).status_code == 200
 
 
@@ -96,21 +104,18 @@ async def leaving() -> AsyncGenerator[tuple[Services, KubeApplication, httpx.Asy
 async def test_deletion_of_an_object_with_an_unknown_outcome_is_repeated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    stopping = asyncio.Event()
     async with leaving() as (services, application, kube):
         failed = fail_once(monkeypatch, services, port.OutcomeUnknownError("the broker did not answer"), 0)
         (await kube.delete(f"{NAMESPACES}/leaving")).raise_for_status()
-        running = asyncio.create_task(application.run(stopping))
-        await wait_deleted(kube, "leaving")
-        stopping.set()
-        await running
+        async with running(application):
+            await wait_deleted(kube, "leaving")
     assert failed
 
 
 async def test_namespace_is_deleted_in_members_although_the_outcome_of_its_removal_is_unknown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ticks, stopping, cleared = itertools.count(NOW_MS, 1_000), asyncio.Event(), list[str]()
+    ticks, cleared = itertools.count(NOW_MS, 1_000), list[str]()
 
     async def clear(name: str) -> None:
         cleared.append(name)
@@ -128,18 +133,15 @@ async def test_namespace_is_deleted_in_members_although_the_outcome_of_its_remov
 
         monkeypatch.setattr(services.log, "append", unconfirmed)
         namespaces = namespace_deletion.Namespaces(services.write_api, services, lambda: next(ticks), clear)
-        running = asyncio.create_task(namespaces.run(stopping))
-        await wait_deleted(kube, "leaving")
-        await asyncio.sleep(1)
-        stopping.set()
-        await running
+        async with running(namespaces):
+            await wait_deleted(kube, "leaving")
+            await asyncio.sleep(1)
     assert cleared == ["leaving"]
 
 
 async def test_deletion_continues_if_it_failed_when_a_protection_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    stopping = asyncio.Event()
     async with leaving() as (services, application, kube):
         content = f"{NAMESPACES}/leaving/configmaps/content"
 
@@ -149,14 +151,12 @@ async def test_deletion_continues_if_it_failed_when_a_protection_ended(
 
         assert (await protect("Always")).status_code == 200
         (await kube.delete(f"{NAMESPACES}/leaving")).raise_for_status()
-        running = asyncio.create_task(application.run(stopping))
-        await asyncio.sleep(1)
-        assert (await kube.get(content)).status_code == 200
-        failed = fail_once(monkeypatch, services, port.LogError("the log is away"), 1)
-        assert (await protect(None)).status_code == 200
-        await wait_deleted(kube, "leaving")
-        stopping.set()
-        await running
+        async with running(application):
+            await asyncio.sleep(1)
+            assert (await kube.get(content)).status_code == 200
+            failed = fail_once(monkeypatch, services, port.LogError("the log is away"), 1)
+            assert (await protect(None)).status_code == 200
+            await wait_deleted(kube, "leaving")
     assert failed
 
 
@@ -164,27 +164,22 @@ async def test_deletion_continues_if_a_protection_ends_at_another_server(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(namespace_deletion, "_SEARCH_S", 0.5)
-    stopping = asyncio.Event()
     async with leaving() as (services, application, kube), kube_client(services) as other:
         content = f"{NAMESPACES}/leaving/configmaps/content"
         protected, free = ({"metadata": {"labels": {PROTECTED: value}}} for value in ("Always", None))
         (await kube.patch(content, json=protected, headers=MERGE)).raise_for_status()
         (await kube.delete(f"{NAMESPACES}/leaving")).raise_for_status()
-        running = asyncio.create_task(application.run(stopping))
-        await asyncio.sleep(1)
-        assert (await kube.get(content)).status_code == 200
-        (await other.patch(content, json=free, headers=MERGE)).raise_for_status()
-        await wait_deleted(kube, "leaving")
-        stopping.set()
-        await running
+        async with running(application):
+            await asyncio.sleep(1)
+            assert (await kube.get(content)).status_code == 200
+            (await other.patch(content, json=free, headers=MERGE)).raise_for_status()
+            await wait_deleted(kube, "leaving")
 
 
 async def test_namespace_that_returns_within_the_grace_period_keeps_its_contents() -> None:
-    stopping = asyncio.Event()
     async with serving() as services:
         application = create_app(services, lambda: NOW_MS)
-        async with kube_client(services, application) as kube:
-            running = asyncio.create_task(application.run(stopping))
+        async with kube_client(services, application) as kube, running(application):
             await create(kube, "again", {})
             content = f"{NAMESPACES}/again/configmaps/content"
             for finalizers in (["example.com/held"], []):
@@ -197,43 +192,38 @@ async def test_namespace_that_returns_within_the_grace_period_keeps_its_contents
             await create(kube, "again", {})
             await asyncio.sleep(namespace_deletion.GRACE_MS / 1000 + 0.5)
             assert (await kube.get(content)).status_code == 200
-            stopping.set()
-            await running
 
 
 async def test_events_of_clients_are_deleted_with_their_namespace() -> None:
-    stopping = asyncio.Event()
     async with serving() as services:
         application = create_app(services, lambda: NOW_MS)
-        async with kube_client(services, application) as kube:
-            running = asyncio.create_task(application.run(stopping))
+        async with kube_client(services, application) as kube, running(application):
             for name in ("leaving", "other"):
                 await create(kube, name, {})
                 event = {"metadata": {"name": "seen"}, "involvedObject": {"namespace": name}}
                 (await kube.post(f"{NAMESPACES}/{name}/events", json=event)).raise_for_status()
-            watch = {"watch": "1", "timeoutSeconds": "4", "resourceVersion": str(services.log.last_number())}
+            watch = {
+                "watch": "1",
+                "timeoutSeconds": "4",
+                "resourceVersion": str(services.log.last_number()),
+            }
             watching = asyncio.create_task(kube.get("/api/v1/events", params=watch))
             (await kube.delete(f"{NAMESPACES}/leaving")).raise_for_status()
             await wait_deleted(kube, "leaving")
             listed = (await kube.get("/api/v1/events")).json()["items"]
             assert [event["metadata"]["namespace"] for event in listed] == ["other"]
             lines = [json.loads(line) for line in (await watching).text.splitlines()]
-            stopping.set()
-            await running
     assert [(line["type"], line["object"]["metadata"]["namespace"]) for line in lines] == [
         ("DELETED", "leaving")
     ]
 
 
 async def test_correction_of_the_clock_does_not_delay_a_deletion() -> None:
-    now_ms, stopping = [NOW_MS], asyncio.Event()
+    now_ms = [NOW_MS]
     async with serving() as services:
         application = create_app(services, lambda: now_ms[0])
-        async with kube_client(services, application) as kube:
-            running = asyncio.create_task(application.run(stopping))
+        async with kube_client(services, application) as kube, running(application):
             await create(kube, "leaving", {})
             (await kube.delete(f"{NAMESPACES}/leaving")).raise_for_status()
             now_ms[0] -= 3_600_000
             await wait_deleted(kube, "leaving")
-            stopping.set()
-            await running

@@ -18,7 +18,8 @@ from engine.scheduler.election import Election, LeaseName
 from engine.scheduler.scheduler import Scheduler
 from engine.scheduler.writer import Writer
 from events import codec, observations, topics
-from tests.scheduler.api import Api, Json
+from tests.relay import Relay, relayed
+from tests.scheduler.api import Api, Json, serving
 
 SOURCE = "/observed/test"
 NAME = "reballast"
@@ -52,6 +53,17 @@ async def scheduling(
         outcomes = await asyncio.gather(*parts, return_exceptions=True)
         await client.aclose()
     assert all(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes), outcomes
+
+
+@asynccontextmanager
+async def scheduling_through_relay(api: Api) -> AsyncGenerator[Relay]:
+    """A scheduler with its observer and an empty log, connected through the relay that is yielded."""
+    async with (
+        serving(api) as access,
+        relayed(access.server) as relay,
+        scheduling(Access(server=relay.url), memory.MemoryLog()),
+    ):
+        yield relay
 
 
 async def until(holds: Callable[[], bool], seconds: float = 20) -> None:

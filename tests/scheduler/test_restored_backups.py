@@ -2,21 +2,13 @@
 
 import asyncio
 
-from engine.agent.kubeconfigs import Access
 from engine.bench.karmada_api import binding, cluster, divided
-from engine.log import memory
-from tests.relay import relayed
-from tests.scheduler.api import serving
-from tests.scheduler.scheduling import karmada, placed, scheduled, scheduling, until, writes
+from tests.scheduler.scheduling import karmada, placed, scheduled, scheduling_through_relay, until, writes
 
 
 async def test_decision_that_a_restored_backup_lacks_is_made_again() -> None:
-    api, log = karmada(), memory.MemoryLog()
-    async with (
-        serving(api) as access,
-        relayed(access.server) as relay,
-        scheduling(Access(server=relay.url), log),
-    ):
+    api = karmada()
+    async with scheduling_through_relay(api) as relay:
         api.put("resourcebindings", binding("old", 4, divided("member1", "member2")))
         restore = api.restorer()
         api.put("resourcebindings", binding("lost", 4, divided("member1", "member2")))
@@ -35,12 +27,8 @@ async def test_decision_that_a_restored_backup_lacks_is_made_again() -> None:
 
 async def test_versions_that_only_the_writer_has_seen_reveal_a_restore() -> None:
     """The watches are late, so the followers have seen earlier versions than the responses to the writes had."""
-    api, log = karmada(), memory.MemoryLog()
-    async with (
-        serving(api) as access,
-        relayed(access.server) as relay,
-        scheduling(Access(server=relay.url), log),
-    ):
+    api = karmada()
+    async with scheduling_through_relay(api) as relay:
         api.put("resourcebindings", binding("web", 4, divided("member1", "member2")))
         restore = api.restorer()
         api.is_silent = True
@@ -57,12 +45,8 @@ async def test_versions_that_only_the_writer_has_seen_reveal_a_restore() -> None
 
 
 async def test_conflict_with_a_restored_backup_is_not_repeated_until_it_is_observed() -> None:
-    api, log, refusals = karmada(), memory.MemoryLog(), ["409"] * 50
-    async with (
-        serving(api) as access,
-        relayed(access.server) as relay,
-        scheduling(Access(server=relay.url), log),
-    ):
+    api, refusals = karmada(), ["409"] * 50
+    async with scheduling_through_relay(api) as relay:
         api.put("resourcebindings", binding("web", 4, divided("member1", "member2")))
         restore = api.restorer()
         api.change("resourcebindings", "default", "web-deployment", replicas=6)
