@@ -52,6 +52,7 @@ _KINDS: Final = {stored: kind for kind, stored in STORED.items()}
 _OF_KINDS: Final = """
 SELECT 1 FROM changes WHERE place >= ? AND place < ? AND kind IN (SELECT value FROM json_each(?)) LIMIT 1
 """
+_CHECKPOINT: Final = "SELECT number FROM checkpoint"
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -59,6 +60,10 @@ def kind_of(api_version: str, kind: str) -> str:
     """Return a kind with its group but no version: ``Deployment.apps``; a core kind ends with a dot."""
     group, slash, _version = api_version.partition("/")
     return f"{kind}.{group if slash else ''}"
+
+
+class DroppedError(Exception):
+    """The table no longer has all changes that a caller needs."""
 
 
 class Changes:
@@ -89,7 +94,7 @@ class Changes:
             for index, key in enumerate(changed)
         ]
         rows.write("INSERT OR REPLACE INTO changes VALUES (?, ?, ?, ?, ?, ?)", rows_to_write)
-        # A watch that still needs a deleted change detects this with `is_kept`.
+        # A watch that still needs a deleted change gets a `DroppedError`.
         rows.write(
             "DELETE FROM changes WHERE place < ?", [((self._last - CHANGES_MAX + 1) * POSITIONS_PER_NUMBER,)]
         )
@@ -115,7 +120,14 @@ def bounds(after: int, end: int) -> tuple[int, int]:
 
 
 def between(rows: Queryable, after: int, end: int, kind: str = "") -> list[Change]:
-    """Return the changes after one number, up to and including another, in order; of one kind if it is set."""
+    """Return the changes after one number, up to and including another, in order; of one kind if it is set.
+
+    Raises DroppedError if the table no longer has all of them.
+    """
+    # Checked in the read itself: a caller that checks before it may be overtaken by the fold.
+    ((checkpoint,),) = rows.select(_CHECKPOINT)
+    if not is_kept(after, checkpoint):
+        raise DroppedError(f"the changes after number {after} are no longer kept")
     statement = "SELECT place / ?, kind, id, member, verb, body FROM changes WHERE place >= ? AND place < ?"
     where: list[Value] = [POSITIONS_PER_NUMBER, *bounds(after, end)]
     if kind:

@@ -79,11 +79,14 @@ class NamespaceChanges:
         """Return the sequence number of the last folded change of any namespace."""
         async with self._lock:
             folded = self._reads.views.folded
-            if self._seen < 0 or not changes.is_kept(self._seen, folded):
+            if self._seen < 0:
                 self._last = folded
             elif folded > self._seen:
                 start = self._seen
-                changed = await self._reads.peek(lambda rows: changes.between(rows, start, folded, _KIND))
-                self._last = changed[-1].number if changed else self._last
+                try:
+                    changed = await self._reads.peek(lambda rows: changes.between(rows, start, folded, _KIND))
+                    self._last = changed[-1].number if changed else self._last
+                except changes.DroppedError:
+                    self._last = folded
             self._seen = folded
         return self._last

@@ -9,7 +9,7 @@ import pytest
 from engine.domain import marks
 from events import decisions, keys, policies, quota_decisions, records, shapes
 from events.kube_objects import KubeObject
-from projections import changes, object_tables, store
+from projections import changes, object_tables, query, store
 from tests.builders.inputs import capacity, configuration, health_reported, joined, key, quota, ref
 from tests.builders.manifests import CONFIG_MAP, POLICIES, manifest, raw
 from tests.projections.logs import RecordBuilder, fold_all
@@ -51,6 +51,17 @@ def test_changes_of_one_record_are_ordered_by_kind() -> None:
         (7, changes.WORK, 9, changes.MODIFIED),
     ]
     assert [(change.number, change.key_id) for change in later] == [(8, 1)]
+
+
+def test_changes_of_a_range_that_is_kept_in_part_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changes, "CHANGES_MAX", 2)
+    views, builder = store.Store(), RecordBuilder()
+    fold_all(views, [builder.input(joined(name)) for name in ("a", "b", "c", "d")])
+    with views.reading() as rows:
+        end = query.checkpoint(rows)
+        assert [change.number for change in changes.between(rows, end - 2, end)] == [end - 1, end]
+        with pytest.raises(changes.DroppedError):
+            changes.between(rows, end - 3, end)
 
 
 def test_heartbeat_changes_nothing_that_watches_report() -> None:

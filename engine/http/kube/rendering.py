@@ -8,7 +8,7 @@ import msgspec
 from starlette.responses import Response
 
 from engine.http.kube.requests import Form
-from engine.kubeapi.errors.status_objects import Status
+from engine.kubeapi.errors.status_objects import Status, StatusError
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.tables import tables
 from events import records
@@ -52,6 +52,11 @@ def initial_end(resource: Resource, number: int) -> KubeObject:
     """Return the object of the bookmark after the initial list of a watch; ``number`` is the list's version."""
     metadata: Json = {"resourceVersion": str(number), "annotations": {INITIAL_END: "true"}}
     return KubeObject({"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata})
+
+
+def error_line(error: StatusError) -> bytes:
+    """Return the line with which a watch reports why it ends; clients then list again, for example."""
+    return encode({"type": "ERROR", "object": error.body}) + b"\n"
 
 
 def many(

@@ -100,6 +100,8 @@ class Watching:
                         yield watch.bookmark()
             if query.bookmarks:
                 yield watch.bookmark()
+        except changes.DroppedError:
+            yield rendering.error_line(status_objects.expired())
         finally:
             self._feed.leave(subscriber)
 

@@ -1,11 +1,15 @@
-"""Bookmarks of watches, from which their clients resume."""
+"""Watches that clients resume: bookmarks, and changes that are no longer kept."""
 
 import asyncio
 
 import pytest
 
 from engine.http.kube import watches
+from engine.http.kube.control_plane import ControlPlane, Listed
+from engine.http.kube.list_filters import ObjectFilter
+from engine.kubeapi.schema.resources import Resource
 from events.json_values import object_at
+from projections import changes
 from tests.api.kube.client import MAPS, api, create, version, watched
 from tests.builders.manifests import config_map
 
@@ -26,3 +30,24 @@ async def test_quiet_watch_of_a_busy_kind_gets_bookmarks(
         first, second = watching.result()
     assert (first["type"], second["type"]) == ("BOOKMARK", "BOOKMARK")
     assert 1 < int(version(object_at(first, "object"))) < int(version(object_at(second, "object")))
+
+
+async def test_watch_whose_changes_are_dropped_while_it_begins_ends_with_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    listed = ControlPlane.listed
+    monkeypatch.setattr(changes, "CHANGES_MAX", 3)
+    async with api() as (client, services):
+        await create(client, config_map("one"))
+
+        async def overtaken(
+            plane: ControlPlane, resource: Resource, namespace: str, fits: ObjectFilter, *, is_fresh: bool
+        ) -> Listed:
+            for number in range(5):
+                await create(client, config_map(f"map-{number}"))
+            return await listed(plane, resource, namespace, fits, is_fresh=is_fresh)
+
+        monkeypatch.setattr(ControlPlane, "listed", overtaken)
+        query = f"watch=1&labelSelector=%21a&resourceVersion={services.log.last_number()}"
+        (line,) = await watched(services, f"{MAPS}?{query}", 1)
+    assert (line["type"], object_at(line, "object").get("reason")) == ("ERROR", "Expired")

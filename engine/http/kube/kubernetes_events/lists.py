@@ -119,9 +119,7 @@ class Events:
                     if _is_in(event, namespace) and fits(event):
                         yield line(event, _first(change, event, reported))
         except LogCutError as error:
-            yield (
-                rendering.encode({"type": "ERROR", "object": status_objects.expired(str(error)).body}) + b"\n"
-            )
+            yield rendering.error_line(status_objects.expired(str(error)))
 
     async def _records(self, namespace: str, fits: ObjectFilter, end: int) -> list[StoredRecord]:
         numbers = await self._reads.peek(lambda rows: _timeline(rows, namespace, fits))

@@ -92,4 +92,4 @@ class MemberWatches:
                     query = msgspec.structs.replace(query, initial_events=False)
                 await asyncio.sleep(_POLL_SECONDS)
         except status_objects.StatusError as error:
-            yield rendering.encode({"type": "ERROR", "object": error.body}) + b"\n"
+            yield rendering.error_line(error)
