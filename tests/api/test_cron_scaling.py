@@ -299,16 +299,20 @@ async def test_unusable_scaler_of_a_producer_does_not_stop_the_others(spec: Json
         assert await world.replicas() == 4
 
 
-async def test_rule_sets_the_limits_of_a_federated_autoscaler() -> None:
+@pytest.mark.parametrize(
+    ("rule", "limits"),
+    [({"targetMinReplicas": 3, "targetMaxReplicas": 3}, (3, 3)), ({"targetMaxReplicas": 5}, (1, 5))],
+)
+async def test_rule_sets_the_limits_of_a_federated_autoscaler(rule: Json, limits: tuple[int, int]) -> None:
     async with a_world() as world:
         spec: Json = {"scaleTargetRef": DEPLOYMENT, "minReplicas": 1, "maxReplicas": 2}
         body = manifest(GROUP, "FederatedHPA", "all", namespace="default", spec=spec)
         assert (await world.client.post(LIMITED, json=body)).status_code == 201
         target: Json = {"apiVersion": GROUP, "kind": "FederatedHPA", "name": "all"}
-        await world.create({"targetMinReplicas": 3, "targetMaxReplicas": 3}, target)
+        await world.create(rule, target)
         await world.after(1)
-        limits = object_at(await world.get(f"{LIMITED}/all"), "spec")
-        assert (limits["minReplicas"], limits["maxReplicas"]) == (3, 3)
+        scaler = object_at(await world.get(f"{LIMITED}/all"), "spec")
+        assert (scaler["minReplicas"], scaler["maxReplicas"]) == limits
 
 
 async def test_limits_that_contradict_each_other_are_not_set() -> None:

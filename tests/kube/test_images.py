@@ -13,6 +13,7 @@ _DIGEST = "sha256:" + "0a" * 32
     ("text", "parts"),
     [
         ("nginx", ("", "nginx", "", "")),
+        ("a" * 255, ("", "a" * 255, "", "")),
         ("nginx:1.27", ("", "nginx", "1.27", "")),
         ("library/nginx", ("", "library/nginx", "", "")),
         ("docker.io/library/nginx:1.27", ("docker.io", "library/nginx", "1.27", "")),
