@@ -4,7 +4,6 @@
 manager of a key in ``stringData`` owns that key in ``data``.
 """
 
-import base64
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -16,6 +15,7 @@ from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.patching.managed_fields import Path
 from engine.kubeapi.schema import type_errors
 from engine.kubeapi.schema.resources import Resource, control_plane
+from engine.kubeapi.values import secret_texts
 from events.json_values import as_object
 from events.kube_objects import KubeObject
 
@@ -36,7 +36,7 @@ def stored_secret(value: KubeObject) -> KubeObject:
         return rest
     if texts is None or data is None or not all(isinstance(text, str) for text in texts.values()):
         return value
-    encoded = {name: base64.b64encode(str(text).encode()).decode() for name, text in texts.items()}
+    encoded = secret_texts.encoded(texts)
     return managed_fields.renamed(rest.with_fields({_DATA: {**data, **encoded}}), _with_data_owned)
 
 

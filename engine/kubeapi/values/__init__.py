@@ -1,1 +1,1 @@
-"""Values of the Kubernetes API: quantities, selectors, durations, Go's notation."""
+"""Values of the Kubernetes API: quantities, selectors, durations, texts of Secrets, Go's notation."""

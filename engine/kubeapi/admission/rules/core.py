@@ -16,7 +16,7 @@ from engine.kubeapi.admission.rules import pods
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
-from engine.kubeapi.values import quantity
+from engine.kubeapi.values import quantity, secret_texts
 from events import vocabulary
 from events.json_values import DECODING_ERRORS, Json, as_list, as_object, at, list_at, object_at, objects_at
 from events.kube_objects import KubeObject
@@ -69,9 +69,7 @@ def config_map(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
 
 def secret(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
     """Yield the errors of a Secret; ``stringData`` is validated together with ``data``."""
-    texts = value.object_at("stringData").items()
-    encoded = {key: base64.b64encode(str(text).encode()).decode() for key, text in texts}
-    data: Json = {**value.object_at("data"), **encoded}
+    data: Json = {**value.object_at("data"), **secret_texts.encoded(value.object_at("stringData"))}
     for key in sorted(data):
         yield from words.key_causes(f"data[{key}]", key)
     if sum(len(_bytes(text)) for text in data.values()) > _DATA_BYTES_MAX:
