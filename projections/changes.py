@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from events.kube_objects import KubeObject
+from projections import query
 from projections.port import Queryable, Row, Rows, Value
 
 CHANGES_MAX: Final = 100_000
@@ -52,7 +53,6 @@ _KINDS: Final = {stored: kind for kind, stored in STORED.items()}
 _OF_KINDS: Final = """
 SELECT 1 FROM changes WHERE place >= ? AND place < ? AND kind IN (SELECT value FROM json_each(?)) LIMIT 1
 """
-_CHECKPOINT: Final = "SELECT number FROM checkpoint"
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -125,8 +125,7 @@ def between(rows: Queryable, after: int, end: int, kind: str = "") -> list[Chang
     Raises DroppedError if the table no longer has all of them.
     """
     # Checked in the read itself: a caller that checks before it may be overtaken by the fold.
-    ((checkpoint,),) = rows.select(_CHECKPOINT)
-    if not is_kept(after, checkpoint):
+    if not is_kept(after, query.checkpoint(rows)):
         raise DroppedError(f"the changes after number {after} are no longer kept")
     statement = "SELECT place / ?, kind, id, member, verb, body FROM changes WHERE place >= ? AND place < ?"
     where: list[Value] = [POSITIONS_PER_NUMBER, *bounds(after, end)]

@@ -20,7 +20,7 @@ from projections.documents.bindings import binding_document
 from projections.documents.clusters import ShownWork, cluster_document, shown_work
 from projections.documents.objects import ObjectRow, object_document
 from projections.placements import stored as stored_placement
-from projections.port import ResultRow, Rows, Value
+from projections.port import Queryable, ResultRow, Rows, Value
 
 NUMBER_MAX: Final = 2**62
 """Greater than any number of a record."""
@@ -256,7 +256,7 @@ def shard_steps(rows: Rows) -> dict[int, steps.ShardSteps]:
     return {shard: steps.decode(body) for shard, body in rows.select("SELECT shard, body FROM steps")}
 
 
-def checkpoint(rows: Rows) -> int:
+def checkpoint(rows: Queryable) -> int:
     """Return the number of the last record that the tables include."""
     return int(rows.select("SELECT number FROM checkpoint")[0][0])
 

@@ -222,11 +222,11 @@ class ControlPlane:
 
 def _have_come_or_gone(rows: Rows, after: int, end: int) -> bool:
     """Whether a namespace or cluster was created or deleted in a range of numbers; most changes are other ones."""
+    listed = (change for kind in _SOURCES for change in changes.between(rows, after, end, kind))
     try:
-        listed = [change for kind in _SOURCES for change in changes.between(rows, after, end, kind)]
+        return any(change.verb != changes.MODIFIED for change in listed)
     except changes.DroppedError:
         return True
-    return any(change.verb != changes.MODIFIED for change in listed)
 
 
 def is_empty(resource: Resource) -> bool:
