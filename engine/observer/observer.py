@@ -250,7 +250,8 @@ class Observer:
 
     def listed(self, group: str, kind: str, values: list[KubeObject]) -> None:
         """Take the complete list of a kind; raises LogMixedError if it is of another control plane."""
-        self._check_same(values)
+        if (group, kind) == _NAMESPACE:
+            self._check_same(values)
         for observation in self._observations.listed(group, kind, values):
             self.take(observation)
         self._mark_listed(observation_records.full_kind(group, kind))
