@@ -192,7 +192,7 @@ class SqliteLog:
                 return self._queue.get(timeout=port.AFTER_FAILURE_S)
             with suppress(OSError, sqlite3.Error):
                 self._files.check()
-                sqlite_table.write_again(self._files.writing)
+                sqlite_table.write_application_id(self._files.writing)
                 self.fault = ""
         return self._queue.get()
 

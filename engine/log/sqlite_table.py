@@ -169,7 +169,7 @@ def prepare(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
     """Create or check the tables; return the end of each partition."""
     connection.executescript(_SCHEMA)
     if connection.execute("PRAGMA application_id").fetchone() != (_APPLICATION,):
-        write_again(connection)
+        write_application_id(connection)
     expected = {"format": _FORMAT, "shards": str(topics.SHARDS)}
     # Give an older log the current format: its records stay unchanged, but older releases cannot read new
     # ones.
@@ -186,8 +186,11 @@ def prepare(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
     return ends(connection)
 
 
-def write_again(connection: sqlite3.Connection) -> None:
-    """Write the file's application id again, which changes nothing; raises sqlite3.Error if nothing can be written."""
+def write_application_id(connection: sqlite3.Connection) -> None:
+    """Write the id that marks the file as a log; raises sqlite3.Error if the file cannot be written.
+
+    Written again, it changes nothing.
+    """
     connection.execute(f"PRAGMA application_id = {_APPLICATION}")
 
 
