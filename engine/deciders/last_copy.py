@@ -16,7 +16,7 @@ from engine.deciders.facts import Facts
 from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Binding
 from engine.deciders.step_outputs import Outputs, View
-from engine.domain.bindings import SUCCESS
+from engine.domain.bindings import SUCCESS, EvictionTask
 from events import decisions, shapes, vocabulary
 
 UNCLAIMED: Final = "Unclaimed"
@@ -71,24 +71,31 @@ def restore(
     The scheduler may refuse to: the running copies use the capacity that it counts as free, and the quotas may be
     exhausted. It begins with the affinity group in use, which therefore must select a recovered cluster: otherwise
     the pass in the same step would remove the copy. If the last group in use selects none, it is the policy's first
-    one that does.
+    one that does. Recovered clusters that this group does not select stay unassigned.
     """
     recovered = [
         ended_task.task for ended_task in ended if ended_task.reason == eviction_rules.EndReason.RECOVERED
     ]
     recovered.sort(key=lambda task: task.cluster)
     if recovered:
-        names = [task.cluster for task in recovered]
-        groups = selecting_groups(binding, names, view.facts, view.placements)
+
+        def groups_of(tasks: Sequence[EvictionTask]) -> tuple[str, ...]:
+            names = [task.cluster for task in tasks]
+            return selecting_groups(binding, names, view.facts, view.placements)
+
+        groups = groups_of(recovered)
+        affinity = binding.affinity if binding.affinity in groups else groups[0]
         yield decisions.ScheduleDecided(
             key=binding.key,
             generation=binding.generation,
             trigger=eviction_rules.EndReason.RECOVERED,
             mode="Steady",
             clusters=tuple(
-                shapes.TargetCluster(name=task.cluster, replicas=task.replicas) for task in recovered
+                shapes.TargetCluster(name=task.cluster, replicas=task.replicas)
+                for task in recovered
+                if affinity in groups_of([task])
             ),
-            affinity=binding.affinity if binding.affinity in groups else groups[0],
+            affinity=affinity,
         )
     return bool(recovered)
 

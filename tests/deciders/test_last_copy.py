@@ -43,6 +43,16 @@ async def finished_evictions(story: Story) -> list[str]:
     return [eviction.reason for eviction in await story.recorded(decisions.EvictionFinished)]
 
 
+async def recoveries(story: Story) -> list[dict[str, int]]:
+    """The replicas of each decision that assigned recovered clusters again, by cluster."""
+    decided = await story.recorded(decisions.ScheduleDecided)
+    return [
+        {target.name: target.replicas for target in decision.clusters}
+        for decision in decided
+        if decision.trigger == eviction_rules.EndReason.RECOVERED
+    ]
+
+
 async def test_workload_without_policy_survives_a_short_taint(story: Story) -> None:
     await placed_alone(story)
     await story.submit(policy_deleted("p"))
@@ -193,6 +203,7 @@ async def test_of_several_recovered_clusters_those_of_the_earliest_affinity_grou
     await story.submit(untainted("member1"), untainted("member3"))
     assert story.placed(WEB) == {"member3": 2}
     assert story.binding(WEB).affinity == "first"
+    assert await recoveries(story) == [{"member3": 2}]
 
 
 async def test_recovered_workload_is_assigned_again_while_its_scheduling_is_suspended(story: Story) -> None:
