@@ -65,15 +65,14 @@ def nano_units_of(value: object) -> int | None:
         return None
 
 
-def canonical(quantity: Quantity, *, is_binary: bool = False) -> str:
+def canonical(quantity: Quantity) -> str:
     """Write a quantity as Kubernetes does: without a fraction, and with the largest suffix that is exact.
 
-    The new suffix has the form of the old one: power of 1024, power of 1000, or exponent. With ``is_binary`` it is a
-    power of 1024 from 1Ki on.
+    The new suffix has the form of the old one: power of 1024, power of 1000, or exponent.
     Raises `QuantityError` if the text is malformed.
     """
     text, nano = str(quantity), nano_units(quantity)
-    if (is_binary or text.endswith("i")) and abs(nano) >= _KIBI * NANO:
+    if text.endswith("i") and abs(nano) >= _KIBI * NANO:
         return _shortened(ceil_whole(nano), _KIBI, ("", *_BINARY))
     return _shortened(nano, 1_000, _EXPONENTS if _EXPONENT.search(text) else _SUFFIXES)
 
