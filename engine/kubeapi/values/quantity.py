@@ -68,12 +68,13 @@ def nano_units_of(value: object) -> int | None:
 def canonical(quantity: Quantity) -> str:
     """Write a quantity as Kubernetes does: without a fraction, and with the largest suffix that is exact.
 
-    The new suffix has the form of the old one: power of 1024, power of 1000, or exponent.
+    The new suffix has the form of the old one: power of 1024, power of 1000, or exponent. Powers of 1024 are for whole
+    numbers from 1Ki on.
     Raises `QuantityError` if the text is malformed.
     """
     text, nano = str(quantity), nano_units(quantity)
-    if text.endswith("i") and abs(nano) >= _KIBI * NANO:
-        return _shortened(ceil_whole(nano), _KIBI, ("", *_BINARY))
+    if text.endswith("i") and abs(nano) >= _KIBI * NANO and nano % NANO == 0:
+        return _shortened(nano // NANO, _KIBI, ("", *_BINARY))
     return _shortened(nano, 1_000, _EXPONENTS if _EXPONENT.search(text) else _SUFFIXES)
 
 
