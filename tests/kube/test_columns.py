@@ -148,6 +148,11 @@ ROWS: dict[str, tuple[str, Json, dict[str, object]]] = {
         },
         {"Controller": "a.b/c", "Parameters": "P.k8s.example/x", "Age": "7s"},
     ),
+    "budget that allows no disruption": (
+        "policy/v1/poddisruptionbudgets",
+        {"spec": {"maxUnavailable": 0}, "status": {"disruptionsAllowed": 0}},
+        {"Min Available": "N/A", "Max Unavailable": "0", "Allowed Disruptions": 0, "Age": "7s"},
+    ),
     "webhooks": (
         "admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
         {"webhooks": [{"name": "a"}, {"name": "b"}]},

@@ -84,8 +84,13 @@ def _steps(path: str) -> tuple[str, ...]:
 
 
 def text_at(path: str, absent: str = "") -> Reading:
-    """Cell function: the text at a path, or ``absent``."""
-    return lambda value, _now: str(at(value, path) or absent)
+    """Cell function: the text at a path, or ``absent`` if it is absent or empty."""
+
+    def read(value: KubeObject, _now: int) -> str:
+        content = at(value, path)
+        return absent if content is None or content == "" else str(content)
+
+    return read
 
 
 def count(path: str) -> Reading:

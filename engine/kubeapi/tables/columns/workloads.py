@@ -209,7 +209,7 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
         NAME,
         column("Reference", _scaled),
         column("Targets", _targets),
-        column("MinPods", lambda value, _now: str(at(value, "spec.minReplicas") or UNSET)),
+        column("MinPods", text_at("spec.minReplicas", UNSET)),
         column("MaxPods", count("spec.maxReplicas")),
         column("Replicas", count("status.currentReplicas")),
         AGE,
