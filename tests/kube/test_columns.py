@@ -121,6 +121,28 @@ ROWS: dict[str, tuple[str, Json, dict[str, object]]] = {
             "Selector": "a=b",
         },
     ),
+    "network policy": (
+        "networking.k8s.io/v1/networkpolicies",
+        {
+            "spec": {
+                "podSelector": {
+                    "matchLabels": {"tier": "web", "c": "d"},
+                    "matchExpressions": [
+                        {"key": "zone", "operator": "In", "values": ["b", "a"]},
+                        {"key": "app", "operator": "NotIn", "values": ["y", "x"]},
+                        {"key": "old", "operator": "DoesNotExist"},
+                        {"key": "new", "operator": "Exists"},
+                    ],
+                }
+            }
+        },
+        {"Pod-Selector": "app notin (x,y),c=d,new,!old,tier=web,zone in (a,b)", "Age": "7s"},
+    ),
+    "network policy of all pods": (
+        "networking.k8s.io/v1/networkpolicies",
+        {"spec": {"podSelector": {}}},
+        {"Pod-Selector": "<none>", "Age": "7s"},
+    ),
     "pod template": (
         "/v1/podtemplates",
         {"template": {"metadata": {"labels": {"a": "e"}}, "spec": CONTAINERS}},

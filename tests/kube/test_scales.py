@@ -36,6 +36,15 @@ def test_object_is_converted_to_a_scale_and_back() -> None:
     assert scales.scale_of(_deployments(), DEPLOYMENT).at("spec") == {"replicas": 3}
 
 
+def test_scale_of_a_replication_controller_has_its_selector() -> None:
+    resource = resources.control_plane().resource("", "v1", "replicationcontrollers")
+    assert resource
+    value = KubeObject(
+        {"metadata": {"name": "web"}, "spec": {"replicas": 2, "selector": {"b": "2", "a": "1"}}}
+    )
+    assert scales.scale_of(resource, value).at("status") == {"replicas": 0, "selector": "a=1,b=2"}
+
+
 def test_custom_kind_declares_the_paths_of_its_counts() -> None:
     paths = resources.ScalePaths(
         spec_replicas=".spec.size.wanted", status_replicas=".status.n", label_selector=".status.selector"

@@ -8,7 +8,7 @@ from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.patching.managed_fields import Owned, Path
 from engine.kubeapi.schema.resources import Resource, ScalePaths
 from engine.kubeapi.schema.schemas import Named
-from engine.kubeapi.tables.columns.cells import selector_text
+from engine.kubeapi.values import selector_texts
 from events import json_paths
 from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
@@ -125,4 +125,6 @@ def _selector(resource: Resource, value: KubeObject) -> str:
         )
         return str(values[0]) if values else ""
     selector = value.object_at("spec", "selector")
-    return selector_text(selector) if selector else ""
+    # The selector of a ReplicationController is a map of labels.
+    is_map = resource.kind == "ReplicationController"
+    return selector_texts.of({"matchLabels": selector} if is_map else selector)

@@ -6,9 +6,8 @@ from typing import Final, TypeAlias, TypedDict
 
 from msgspec import Struct, structs
 
-from engine.kubeapi.values import ages
-from engine.kubeapi.values.selectors import Operator
-from events.json_values import Json, as_text, list_at, object_at, objects_at
+from engine.kubeapi.values import ages, selector_texts
+from events.json_values import Json, as_text
 from events.kube_objects import KubeObject
 
 NONE: Final = "<none>"
@@ -136,32 +135,12 @@ def condition(value: KubeObject, kind: str) -> str | None:
 
 def selector(path: str) -> Reading:
     """Cell function: the label selector at a path, in kubectl's notation."""
-    return lambda value, _now: selector_text(fields(value, path))
-
-
-def selector_text(selected: Json) -> str:
-    """Return a label selector in kubectl's notation."""
-    words = [f"{name}={label}" for name, label in sorted(object_at(selected, "matchLabels").items())]
-    words += [_expression(expression) for expression in objects_at(selected, "matchExpressions")]
-    return joined(words)
+    return lambda value, _now: selector_texts.of(fields(value, path)) or NONE
 
 
 def pairs(path: str) -> Reading:
     """Cell function: the keys and values of the map at a path, as ``app=web,tier=gold``."""
     return lambda value, _now: joined(f"{name}={item}" for name, item in sorted(fields(value, path).items()))
-
-
-def _expression(requirement: Json) -> str:
-    key, values = requirement.get("key"), joined(list_at(requirement, "values"), "")
-    match requirement.get("operator"):
-        case Operator.IN:
-            return f"{key} in ({values})"
-        case Operator.NOT_IN:
-            return f"{key} notin ({values})"
-        case Operator.DOES_NOT_EXIST:
-            return f"!{key}"
-        case _:
-            return str(key)
 
 
 NAME: Final = Column(name="Name", reading=text_at("metadata.name"), format="name")
