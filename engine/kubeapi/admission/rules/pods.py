@@ -2,7 +2,7 @@
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from engine.kubeapi.admission.built_in_defaults import PROBES
@@ -28,21 +28,20 @@ _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc")
 _EFFECTS: Final = tuple(Effect)
 
 
-def of_template(template: Json, path: str) -> Iterator[Cause]:
-    """Yield the errors of a pod template at a path."""
+def of_template(template: Json, path: str, claims: Iterable[str] = ()) -> Iterator[Cause]:
+    """Yield the errors of a pod template at a path; ``claims`` are the names of the workload's claim templates."""
     metadata = object_at(template, "metadata")
     yield from words.labels(metadata.get("labels"), f"{path}.labels")
     if "annotations" in metadata:
         yield from words.annotations(metadata["annotations"], f"{path}.annotations")
-    yield from of_spec(object_at(template, "spec"), f"{path}.spec")
+    yield from _spec(object_at(template, "spec"), f"{path}.spec", claims)
 
 
-def of_spec(spec: Json, path: str) -> Iterator[Cause]:
-    """Yield the errors of a pod spec at a path."""
+def _spec(spec: Json, path: str, claims: Iterable[str]) -> Iterator[Cause]:
     volumes = objects_at(spec, "volumes") if "volumes" in spec else []
     if volumes:
         yield from _volumes(volumes, f"{path}.volumes")
-    known = {str(volume.get("name", "")) for volume in volumes}
+    known = {*claims, *(str(volume.get("name", "")) for volume in volumes)}
     containers = objects_at(spec, "containers")
     if not containers:
         yield causes.required(f"{path}.containers")

@@ -10,7 +10,7 @@ from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.values import schedules
 from engine.kubeapi.values.selectors import Operator
-from events.json_values import Json, as_object, at, list_at, object_at
+from events.json_values import Json, as_object, at, list_at, object_at, objects_at
 from events.kube_objects import KubeObject
 
 _PRIORITY_MAX: Final = 1_000_000_000
@@ -228,7 +228,9 @@ def _selected(spec: Json, kind: str, second_error: str | None = None) -> Iterato
     fits = selector is not None and _matches(selector, object_at(labels))
     if not fits and (selector is None or selector.get("matchLabels") or selector.get("matchExpressions")):
         yield causes.invalid(_TEMPLATE, labels, _MISMATCH)
-    yield from pods.of_template(template, "spec.template")
+    # The pods of a StatefulSet get a volume for each claim template.
+    claims = [KubeObject(claim).name for claim in objects_at(spec, "volumeClaimTemplates")]
+    yield from pods.of_template(template, "spec.template", claims)
     pod = object_at(template, "spec")
     restart = pod.get("restartPolicy")
     if restart not in ("Always", None):
