@@ -1,10 +1,43 @@
 """Validation of the metadata of Kubernetes' own kinds."""
 
+import pytest
+
 from engine.kubeapi.admission.rules import built_in
-from engine.kubeapi.schema.resources import control_plane
+from engine.kubeapi.schema.resources import Resource, control_plane
+from engine.kubeapi.schema.schemas import UNTYPED
 from events.json_values import Json
 from events.kube_objects import KubeObject
 from tests.builders.manifests import manifest
+
+APPLICATIONS = Resource(
+    group="argoproj.io",
+    version="v1alpha1",
+    kind="Application",
+    plural="applications",
+    singular="application",
+    schema=UNTYPED,
+    custom=True,
+)
+
+
+def _messages(resource: Resource | None, name: str, **metadata: object) -> list[str]:
+    assert resource
+    value = manifest(resource.api_version, resource.kind, name, metadata=metadata)
+    return [cause.text for cause in built_in.faults(resource, KubeObject(value), None)]
+
+
+@pytest.mark.parametrize(
+    ("resource", "is_accepted"),
+    [
+        (APPLICATIONS, True),
+        (control_plane().resource("apiextensions.k8s.io", "v1", "customresourcedefinitions"), True),
+        (control_plane().resource("", "v1", "configmaps"), False),
+    ],
+)
+def test_finalizers_of_custom_kinds_need_no_path(resource: Resource | None, is_accepted: bool) -> None:
+    finalizers = ["resources-finalizer.argocd.argoproj.io"]
+    assert (_messages(resource, "shop", finalizers=finalizers) == []) == is_accepted
+    assert _messages(resource, "shop", finalizers=["a b"])
 
 
 def test_errors_about_many_owners_take_bounded_memory() -> None:

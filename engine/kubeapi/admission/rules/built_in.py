@@ -11,6 +11,7 @@ from engine.kubeapi.admission.rules import autoscaling, core, networking, rbac, 
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.schema.custom_kinds import DEFINITIONS
 from engine.kubeapi.schema.resources import Resource
 from events.json_values import Json, list_at, objects_at
 from events.kube_objects import KubeObject
@@ -70,7 +71,7 @@ def _faults(resource: Resource, value: KubeObject, live: KubeObject | None) -> I
     if "ownerReferences" in metadata:
         yield from _owners(objects_at(metadata, "ownerReferences"))
     if "finalizers" in metadata:
-        yield from _finalizers(metadata, before)
+        yield from _finalizers(resource, metadata, before)
     rule = _RULES.get((resource.group, resource.kind))
     if rule is not None:
         yield from rule(value, live)
@@ -124,11 +125,12 @@ def _owners(references: list[Json]) -> Iterator[Cause]:
         yield causes.whole(path, references, detail)
 
 
-def _finalizers(metadata: Json, before: Json | None) -> Iterator[Cause]:
+def _finalizers(resource: Resource, metadata: Json, before: Json | None) -> Iterator[Cause]:
+    is_open = resource.custom or resource.qualified == DEFINITIONS
     listed = [finalizer for finalizer in list_at(metadata, "finalizers") if isinstance(finalizer, str)]
     for index, finalizer in enumerate(listed):
         yield from words.each_invalid("metadata.finalizers", finalizer, words.qualified_faults(finalizer))
-        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+        if not is_open and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
             detail = "name is neither a standard finalizer name nor is it fully qualified"
             yield causes.invalid(f"metadata.finalizers[{index}]", finalizer, detail)
     if before is not None and "deletionTimestamp" in before:
