@@ -40,6 +40,25 @@ def test_finalizers_of_custom_kinds_need_no_path(resource: Resource | None, is_a
     assert _messages(resource, "shop", finalizers=["a b"])
 
 
+@pytest.mark.parametrize(
+    ("group", "version", "plural", "is_accepted"),
+    [
+        ("certificates.k8s.io", "v1", "certificatesigningrequests", True),
+        ("rbac.authorization.k8s.io", "v1", "clusterroles", True),
+        ("", "v1", "events", True),
+        ("events.k8s.io", "v1", "events", False),
+        ("", "v1", "configmaps", False),
+    ],
+)
+def test_some_names_are_any_path_segment(group: str, version: str, plural: str, is_accepted: bool) -> None:
+    def name_errors(name: str) -> list[str]:
+        messages = _messages(control_plane().resource(group, version, plural), name)
+        return [message for message in messages if message.startswith("metadata.name")]
+
+    assert (name_errors("system:Alice") == []) == is_accepted
+    assert name_errors("system/Alice")
+
+
 def test_errors_about_many_owners_take_bounded_memory() -> None:
     config_maps = control_plane().resource("", "v1", "configmaps")
     assert config_maps

@@ -87,7 +87,7 @@ def _names(resource: Resource, metadata: Json) -> Iterator[Cause]:
 
 def _name_faults(resource: Resource, name: str) -> list[str]:
     match resource.group, resource.kind:
-        case "rbac.authorization.k8s.io", _:
+        case ("", "Event") | ("certificates.k8s.io" | "rbac.authorization.k8s.io", _):
             return words.segment_faults(name)
         case "", "Namespace":
             return ["must not contain dots"] if "." in name else words.label_faults(name)
