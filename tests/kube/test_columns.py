@@ -58,6 +58,56 @@ ROWS: dict[str, tuple[str, Json, dict[str, object]]] = {
             "VolumeMode": "<unset>",
         },
     ),
+    "terminating claim without a volume": (
+        "/v1/persistentvolumeclaims",
+        {
+            "metadata": {
+                "deletionTimestamp": CREATED,
+                "annotations": {"volume.beta.kubernetes.io/storage-class": "slow"},
+            },
+            "spec": {"storageClassName": "fast"},
+            "status": {
+                "phase": "Pending",
+                "capacity": {"storage": "1Gi"},
+                "accessModes": ["ReadWriteOnce"],
+            },
+        },
+        {
+            "Status": "Terminating",
+            "Volume": "",
+            "Capacity": "",
+            "Access Modes": "",
+            "StorageClass": "slow",
+            "VolumeAttributesClass": "<unset>",
+            "Age": "7s",
+            "VolumeMode": "<unset>",
+        },
+    ),
+    "terminating volume": (
+        "/v1/persistentvolumes",
+        {
+            "metadata": {"deletionTimestamp": CREATED},
+            "spec": {"claimRef": {"namespace": "shop", "name": "data"}},
+            "status": {"phase": "Bound"},
+        },
+        {
+            "Capacity": "0",
+            "Access Modes": "",
+            "Reclaim Policy": "",
+            "Status": "Terminating",
+            "Claim": "shop/data",
+            "StorageClass": "",
+            "VolumeAttributesClass": "<unset>",
+            "Reason": "",
+            "Age": "7s",
+            "VolumeMode": "<unset>",
+        },
+    ),
+    "csi node": (
+        "storage.k8s.io/v1/csinodes",
+        {"spec": {"drivers": [{"name": "a", "nodeID": "n"}, {"name": "b", "nodeID": "n"}]}},
+        {"Drivers": 2, "Age": "7s"},
+    ),
     "storage class": (
         "storage.k8s.io/v1/storageclasses",
         {"provisioner": "a.b/c", "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"},
@@ -197,10 +247,11 @@ def test_row_equals_that_of_a_real_server(path: str, value: Json, row: dict[str,
     assert dict(zip(names, cells, strict=True)) == {"Name": "one", **row}
 
 
-def test_default_storage_class_is_marked() -> None:
+@pytest.mark.parametrize("prefix", ["storageclass.kubernetes.io", "storageclass.beta.kubernetes.io"])
+def test_default_storage_class_is_marked(prefix: str) -> None:
     resource = resources.control_plane().resource("storage.k8s.io", "v1", "storageclasses")
     assert resource
-    annotations = {"storageclass.kubernetes.io/is-default-class": "true"}
+    annotations = {f"{prefix}/is-default-class": "true"}
     value: Json = {"metadata": {"name": "fast", "annotations": annotations}}
 
     answer = tables.table(resource, [KubeObject(value)], NOW_MS, metadata={})

@@ -1,4 +1,4 @@
-"""Table columns of volumes, volume claims and storage classes."""
+"""Table columns of volumes, volume claims, storage classes and CSI drivers."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -8,14 +8,16 @@ from engine.kubeapi.tables.columns.cells import (
     NAME,
     UNSET,
     Column,
+    Reading,
     at,
     items,
     joined,
+    number,
     text,
     text_at,
     wide,
 )
-from events.json_values import list_at
+from events.json_values import as_text, list_at
 from events.kube_objects import KubeObject
 
 _MODES: Final[Mapping[object, str]] = {
@@ -24,15 +26,33 @@ _MODES: Final[Mapping[object, str]] = {
     "ReadWriteMany": "RWX",
     "ReadWriteOncePod": "RWOP",
 }
-_DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
+_DEFAULT_CLASS: Final = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
+_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
+"""Annotation that overrides the class in the spec of a volume or a claim."""
 
 
-def _modes(path: str) -> Column:
+def _modes(path: str) -> Reading:
     def read(value: KubeObject, _now: int) -> str:
         entries = list_at(at(value, path))
         return joined((short for mode, short in _MODES.items() if mode in entries), "")
 
-    return text("Access Modes", read)
+    return read
+
+
+def _if_bound(reading: Reading) -> Reading:
+    """Cell function for claims: empty without a volume."""
+    return lambda value, now_ms: reading(value, now_ms) if at(value, "spec.volumeName") else ""
+
+
+def _phase(value: KubeObject, _now: int) -> str:
+    return "Terminating" if value.is_ending else value.text_at("status", "phase")
+
+
+def _class(value: KubeObject, _now: int) -> str:
+    return as_text(value.annotations.get(_CLASS, at(value, "spec.storageClassName")))
 
 
 def _claim(value: KubeObject, _now: int) -> str:
@@ -41,8 +61,8 @@ def _claim(value: KubeObject, _now: int) -> str:
 
 
 def _class_name(value: KubeObject, _now: int) -> str:
-    mark = " (default)" if value.annotations.get(_DEFAULT_CLASS) == "true" else ""
-    return f"{value.name}{mark}"
+    is_default = any(value.annotations.get(name) == "true" for name in _DEFAULT_CLASS)
+    return f"{value.name} (default)" if is_default else value.name
 
 
 def _audiences(value: KubeObject, _now: int) -> str:
@@ -62,30 +82,31 @@ def _flag(name: str, path: str, *, otherwise: bool = False, kind: str = "boolean
 
 
 _VOLUME_MODE: Final = wide(text("VolumeMode", text_at("spec.volumeMode", UNSET)))
-_ATTRIBUTES: Final = text("VolumeAttributesClass", text_at("spec.volumeAttributesClassName", UNSET))
+_CLASSES: Final = (
+    text("StorageClass", _class),
+    text("VolumeAttributesClass", text_at("spec.volumeAttributesClassName", UNSET)),
+)
 
 COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
     ("", "PersistentVolume"): (
         NAME,
-        text("Capacity", text_at("spec.capacity.storage")),
-        _modes("spec.accessModes"),
+        text("Capacity", text_at("spec.capacity.storage", "0")),
+        text("Access Modes", _modes("spec.accessModes")),
         text("Reclaim Policy", text_at("spec.persistentVolumeReclaimPolicy")),
-        text("Status", text_at("status.phase")),
+        text("Status", _phase),
         text("Claim", _claim),
-        text("StorageClass", text_at("spec.storageClassName")),
-        _ATTRIBUTES,
+        *_CLASSES,
         text("Reason", text_at("status.reason")),
         AGE,
         *_VOLUME_MODE,
     ),
     ("", "PersistentVolumeClaim"): (
         NAME,
-        text("Status", text_at("status.phase")),
+        text("Status", _phase),
         text("Volume", text_at("spec.volumeName")),
-        text("Capacity", text_at("status.capacity.storage")),
-        _modes("status.accessModes"),
-        text("StorageClass", text_at("spec.storageClassName")),
-        _ATTRIBUTES,
+        text("Capacity", _if_bound(text_at("status.capacity.storage", "0"))),
+        text("Access Modes", _if_bound(_modes("status.accessModes"))),
+        *_CLASSES,
         AGE,
         *_VOLUME_MODE,
     ),
@@ -107,9 +128,14 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
         text("Modes", _lives),
         AGE,
     ),
+    ("storage.k8s.io", "CSINode"): (
+        NAME,
+        number("Drivers", lambda value, _now: len(items(value, "spec.drivers"))),
+        AGE,
+    ),
     ("storage.k8s.io", "VolumeAttachment"): (
         NAME,
-        text("Attacher", text_at("spec.attacher")),
+        Column(name="Attacher", reading=text_at("spec.attacher"), format="name"),
         text("PV", text_at("spec.source.persistentVolumeName")),
         text("Node", text_at("spec.nodeName")),
         _flag("Attached", "status.attached"),
