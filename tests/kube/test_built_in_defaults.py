@@ -5,8 +5,10 @@ from typing import cast
 import pytest
 
 from engine.kubeapi.admission.built_in_defaults import same, with_defaults
+from engine.kubeapi.schema import built_in_shapes
 from events.json_values import Json
 from events.kube_objects import KubeObject
+from tests.builders.manifests import manifest
 
 
 def workload(api_version: str, kind: str, **spec: object) -> Json:
@@ -189,3 +191,24 @@ def test_defaulted_object_written_back_is_unchanged() -> None:
 def test_malformed_spec_is_left_unchanged(spec: object) -> None:
     value = KubeObject({"apiVersion": "apps/v1", "kind": "Deployment", "spec": spec})
     assert isinstance(with_defaults(value), KubeObject)
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "status"),
+    [
+        ("v1", "Pod", {"phase": "Pending"}),
+        ("v1", "PersistentVolume", {"phase": "Pending"}),
+        ("v1", "PersistentVolumeClaim", {"phase": "Pending"}),
+        ("v1", "ReplicationController", {"replicas": 0}),
+        ("storage.k8s.io/v1", "VolumeAttachment", {"attached": False}),
+        ("v1", "ConfigMap", None),
+    ],
+)
+def test_new_object_has_the_status_of_its_kind(api_version: str, kind: str, status: Json | None) -> None:
+    value = KubeObject(manifest(api_version, kind, "one"))
+    assert built_in_shapes.shown(value).at("status") == status
+
+
+def test_reported_status_replaces_the_initial_one() -> None:
+    value = KubeObject(manifest("v1", "Pod", "one", status={"phase": "Running", "podIP": "10.0.0.1"}))
+    assert built_in_shapes.shown(value).at("status") == {"phase": "Running", "podIP": "10.0.0.1"}

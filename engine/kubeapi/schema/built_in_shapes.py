@@ -29,7 +29,9 @@ _STATUSES: Final[Mapping[tuple[str, str], Json]] = {
     },
     ("autoscaling/v2", "HorizontalPodAutoscaler"): {"desiredReplicas": 0, "currentMetrics": None},
     ("autoscaling/v1", "HorizontalPodAutoscaler"): {"currentReplicas": 0, "desiredReplicas": 0},
-    ("v1", "PersistentVolumeClaim"): {"phase": "Pending"},
+    **{("v1", kind): {"phase": "Pending"} for kind in ("PersistentVolume", "PersistentVolumeClaim", "Pod")},
+    ("v1", "ReplicationController"): {"replicas": 0},
+    ("storage.k8s.io/v1", "VolumeAttachment"): {"attached": False},
 }
 _WITHOUT_GENERATION: Final = frozenset(
     {
