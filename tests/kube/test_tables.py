@@ -161,6 +161,31 @@ def test_pod_row_shows_ready_containers_and_restarts() -> None:
     assert _cells(pods, terminating)["Status"] == "Terminating"
 
 
+@pytest.mark.parametrize(
+    ("phase", "status"), [("Running", "Terminating"), ("Succeeded", "Completed"), ("Failed", "Completed")]
+)
+def test_pod_that_ended_is_not_terminating(phase: str, status: str) -> None:
+    ended: Json = {"state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}
+    pod: Json = {
+        "metadata": {**_metadata("web-1"), "deletionTimestamp": CREATED},
+        "status": {"phase": phase, "containerStatuses": [ended]},
+    }
+    assert _cells(_resource("", "v1", "pods"), pod)["Status"] == status
+
+
+def test_first_container_with_a_reason_sets_the_status_of_its_pod() -> None:
+    statuses: list[Json] = [
+        {"state": {"running": {}}},
+        {"state": {"waiting": {"reason": "ErrImagePull"}}},
+        {"state": {"terminated": {"exitCode": 1, "reason": "Error"}}},
+    ]
+    pod: Json = {
+        "metadata": _metadata("web-1"),
+        "status": {"phase": "Running", "containerStatuses": statuses},
+    }
+    assert _cells(_resource("", "v1", "pods"), pod)["Status"] == "ErrImagePull"
+
+
 def test_other_kinds_show_name_and_age() -> None:
     rebalancers = _resource("apps.karmada.io", "v1alpha1", "workloadrebalancers")
     assert _cells(rebalancers, {"metadata": _metadata("one")}) == {"Name": "one", "Age": "3m14s"}

@@ -32,6 +32,9 @@ _TEMPLATE: Final = "spec.template"
 _SELECTOR: Final = "spec.selector"
 
 
+_ENDED: Final = ("Succeeded", "Failed")
+"""Phases of pods that run no longer."""
+
 _TARGETS_MAX: Final = 2
 """Maximum number of an autoscaler's metrics that a cell lists; if there are more, it ends with ``+ N more...``."""
 
@@ -78,15 +81,15 @@ def _pod_ready(value: KubeObject, _now: int) -> str:
 
 def _pod_status(value: KubeObject, _now: int) -> str:
     """Cell: Terminating, or the reason of a waiting or terminated container, or the pod's reason or phase."""
-    if value.is_ending:
+    phase = value.text_at("status", "phase")
+    if value.is_ending and phase not in _ENDED:
         return "Terminating"
-    reasons = list(_reasons(items(value, "status.containerStatuses")))
-    phase = value.text_at("status", "reason") or value.text_at("status", "phase") or "Unknown"
-    return reasons[-1] if reasons else phase
+    reasons = _reasons(items(value, "status.containerStatuses"))
+    return next(reasons, value.text_at("status", "reason") or phase)
 
 
 def _reasons(statuses: list[Json]) -> Iterator[str]:
-    for status in reversed(statuses):
+    for status in statuses:
         for state in ("waiting", "terminated"):
             reason = value_at(status, "state", state, "reason")
             if reason:
