@@ -147,11 +147,31 @@ ROWS: dict[str, tuple[str, Json, dict[str, object]]] = {
         },
         {"Endpoints": "1.2.3.0:80,1.2.3.1:80,1.2.3.2:80 + 2 more...", "Age": "7s"},
     ),
+    "endpoints with IPv6 addresses": (
+        "/v1/endpoints",
+        {
+            "subsets": [
+                {"addresses": [{"ip": "fd00::1"}], "ports": [{"port": 80}, {"port": 443}]},
+                {"addresses": [{"ip": "fd00::2"}]},
+            ]
+        },
+        {"Endpoints": "[fd00::1]:80,[fd00::1]:443,fd00::2", "Age": "7s"},
+    ),
+    "endpoints that are not ready": (
+        "/v1/endpoints",
+        {"subsets": [{"notReadyAddresses": [{"ip": "1.2.3.4"}], "ports": [{"port": 80}]}]},
+        {"Endpoints": "", "Age": "7s"},
+    ),
     "empty endpoints": ("/v1/endpoints", {}, {"Endpoints": "<none>", "Age": "7s"}),
     "endpoint slice": (
         "discovery.k8s.io/v1/endpointslices",
         {"addressType": "IPv4", "ports": [{"port": 80}], "endpoints": [{"addresses": ["1.2.3.4"]}]},
         {"AddressType": "IPv4", "Ports": "80", "Endpoints": "1.2.3.4", "Age": "7s"},
+    ),
+    "endpoint slice with named ports": (
+        "discovery.k8s.io/v1/endpointslices",
+        {"addressType": "IPv4", "ports": [{"name": "web"}, {"name": "dns", "port": 53}, {}]},
+        {"AddressType": "IPv4", "Ports": "web,53,*", "Endpoints": "<unset>", "Age": "7s"},
     ),
     "empty endpoint slice": (
         "discovery.k8s.io/v1/endpointslices",
@@ -209,6 +229,44 @@ ROWS: dict[str, tuple[str, Json, dict[str, object]]] = {
             },
         },
         {"Controller": "statefulset.apps/ss", "Revision": 1, "Age": "7s"},
+    ),
+    "balanced service": (
+        "/v1/services",
+        {
+            "spec": {
+                "type": "LoadBalancer",
+                "clusterIP": "10.0.0.1",
+                "externalIPs": ["1.1.1.1"],
+                "ports": [{"port": 80, "nodePort": 30080}, {"port": 53, "protocol": "UDP"}],
+            },
+            "status": {
+                "loadBalancer": {"ingress": [{"ip": "9.9.9.9"}, {"hostname": "b"}, {"ip": "9.9.9.9"}]}
+            },
+        },
+        {
+            "Type": "LoadBalancer",
+            "Cluster-IP": "10.0.0.1",
+            "External-IP": "9.9.9.9,b,1.1.1.1",
+            "Port(s)": "80:30080/TCP,53/UDP",
+            "Age": "7s",
+            "Selector": "<none>",
+        },
+    ),
+    "ingress": (
+        "networking.k8s.io/v1/ingresses",
+        {
+            "spec": {"rules": [{"host": host} for host in ("d", "a", "c", "b", "e")], "tls": [{}]},
+            "status": {
+                "loadBalancer": {"ingress": [{"hostname": "y"}, {"ip": "1.2.3.4"}, {"hostname": "y"}]}
+            },
+        },
+        {
+            "Class": "<none>",
+            "Hosts": "d,a,c + 2 more...",
+            "Address": "1.2.3.4,y",
+            "Ports": "80, 443",
+            "Age": "7s",
+        },
     ),
     "ingress class": (
         "networking.k8s.io/v1/ingressclasses",

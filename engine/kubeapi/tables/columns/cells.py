@@ -12,6 +12,9 @@ from events.kube_objects import KubeObject
 
 NONE: Final = "<none>"
 UNSET: Final = "<unset>"
+_WORDS_MAX: Final = 3
+"""Maximum number of words that ``first`` joins."""
+
 Cell: TypeAlias = str | int | float | bool | None
 """The value of a cell; kubectl prints None as an empty cell."""
 
@@ -125,6 +128,12 @@ def items(value: KubeObject, path: str) -> list[Json]:
 def joined(words: Iterable[object], absent: str = NONE) -> str:
     """Join words with commas; return ``absent`` if there are none."""
     return ",".join(str(word) for word in words) or absent
+
+
+def first(words: list[str], absent: str) -> str:
+    """Join the first words with commas, and count those that are left out; return ``absent`` if there are none."""
+    more = f" + {len(words) - _WORDS_MAX} more..." if len(words) > _WORDS_MAX else ""
+    return joined(words[:_WORDS_MAX], absent) + more
 
 
 def condition(value: KubeObject, kind: str) -> str | None:

@@ -13,6 +13,7 @@ from engine.kubeapi.tables.columns.cells import (
     condition,
     count,
     fields,
+    first,
     flag,
     items,
     joined,
@@ -61,11 +62,13 @@ def _external(value: KubeObject, _now: int) -> str:
         return value.text_at("spec", "externalName") or NONE
     if kind != "LoadBalancer":
         return joined(named)
-    addresses = [
-        ingress.get("ip") or ingress.get("hostname")
-        for ingress in items(value, "status.loadBalancer.ingress")
-    ]
-    return joined([*filter(None, addresses), *named], "<pending>")
+    return joined([*_balancers(value), *named], "<pending>")
+
+
+def _balancers(value: KubeObject) -> list[str]:
+    """Return the addresses of a load balancer, in order."""
+    ingresses = items(value, "status.loadBalancer.ingress")
+    return sorted({as_text(ingress.get("ip") or ingress.get("hostname")) for ingress in ingresses} - {""})
 
 
 def _ports(value: KubeObject, _now: int) -> str:
@@ -77,12 +80,7 @@ def _ports(value: KubeObject, _now: int) -> str:
 
 
 def _hosts(value: KubeObject, _now: int) -> str:
-    return joined((rule["host"] for rule in items(value, "spec.rules") if rule.get("host")), "*")
-
-
-def _ingress_address(value: KubeObject, _now: int) -> str:
-    ingresses = items(value, "status.loadBalancer.ingress")
-    return joined((ingress.get("ip") or ingress.get("hostname") for ingress in ingresses), "")
+    return first([str(host) for rule in items(value, "spec.rules") if (host := rule.get("host"))], "*")
 
 
 def _subjects(name: str, kind: str) -> Column:
@@ -196,7 +194,7 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
         NAME,
         text("Class", text_at("spec.ingressClassName", NONE)),
         text("Hosts", _hosts),
-        text("Address", _ingress_address),
+        text("Address", lambda value, _now: ",".join(_balancers(value))),
         text("Ports", lambda value, _now: "80, 443" if items(value, "spec.tls") else "80"),
         AGE,
     ),

@@ -13,6 +13,7 @@ from engine.kubeapi.tables.columns.cells import (
     at,
     count,
     fields,
+    first,
     items,
     joined,
     number,
@@ -21,11 +22,8 @@ from engine.kubeapi.tables.columns.cells import (
     text_at,
 )
 from engine.kubeapi.values import ages
-from events.json_values import list_at, objects_at
+from events.json_values import as_text, list_at, objects_at
 from events.kube_objects import KubeObject
-
-_ADDRESSES_MAX: Final = 3
-"""Maximum number of addresses or ports that a cell lists; if there are more, the cell ends with ``+ N more...``."""
 
 
 def _quota(name: str, *, limits: bool) -> Column:
@@ -42,28 +40,26 @@ def _quota(name: str, *, limits: bool) -> Column:
     return text(name, read)
 
 
-def _joined(words: list[str], absent: str) -> str:
-    more = f" + {len(words) - _ADDRESSES_MAX} more..." if len(words) > _ADDRESSES_MAX else ""
-    return (joined(words[:_ADDRESSES_MAX], "") + more) or absent
-
-
 def _endpoints(value: KubeObject, _now: int) -> str:
+    subsets = items(value, "subsets")
     result: list[str] = []
-    for subset in items(value, "subsets"):
-        ports = [f":{port.get('port')}" for port in objects_at(subset, "ports")] or [""]
-        result += [
-            f"{address.get('ip')}{port}" for port in ports for address in objects_at(subset, "addresses")
-        ]
-    return _joined(result, NONE)
+    for subset in subsets:
+        addresses = [as_text(address.get("ip")) for address in objects_at(subset, "addresses")]
+        if ports := [port.get("port") for port in objects_at(subset, "ports")]:
+            hosts = [f"[{address}]" if ":" in address else address for address in addresses]
+            result += [f"{host}:{port}" for port in ports for host in hosts]
+        else:
+            result += addresses
+    return first(result, "" if subsets else NONE)
 
 
 def _slice_ports(value: KubeObject, _now: int) -> str:
-    return _joined([str(port.get("port", "*")) for port in items(value, "ports")], UNSET)
+    return first([str(port.get("port", port.get("name", "*"))) for port in items(value, "ports")], UNSET)
 
 
 def _slice_addresses(value: KubeObject, _now: int) -> str:
     endpoints = items(value, "endpoints")
-    return _joined(
+    return first(
         [str(address) for endpoint in endpoints for address in list_at(endpoint, "addresses")], UNSET
     )
 
