@@ -177,6 +177,20 @@ def test_probes_volumes_and_requests_get_defaults() -> None:
     }
 
 
+def test_limits_of_a_pod_template_are_no_requests() -> None:
+    """Else a patch would store them, and a later patch to lower limits would be refused."""
+    limited: Json = {"name": "web", "image": "nginx", "resources": {"limits": {"cpu": "1"}}}
+    template: Json = {"spec": {"containers": [limited], "initContainers": [limited]}}
+    pod = cast("dict[str, Json]", shown(workload("apps/v1", "Deployment", template=template))["template"])[
+        "spec"
+    ]
+    single = shown({"apiVersion": "v1", "kind": "Pod", **template})
+    for field in ("containers", "initContainers"):
+        assert cast("list[Json]", pod[field])[0]["resources"] == {"limits": {"cpu": "1"}}
+        resources = cast("list[Json]", single[field])[0]["resources"]
+        assert resources == {"limits": {"cpu": "1"}, "requests": {"cpu": "1"}}
+
+
 def test_defaulted_object_written_back_is_unchanged() -> None:
     value = KubeObject(workload("apps/v1", "Deployment"))
     again = with_defaults(value)

@@ -286,14 +286,24 @@ def _container(value: Json) -> Json:
             result[name] = _probe(probe)
     if "env" in value:
         result["env"] = _map_items(value["env"], _variable)
-    resources = as_object(value.get("resources"))
-    limits = as_object((resources or {}).get("limits"))
-    if resources is not None and limits is not None:
-        result["resources"] = {
-            **resources,
-            "requests": {**limits, **object_at(resources, "requests")},
-        }
     return result
+
+
+def _single_pod(spec: Json) -> Json:
+    """Return the spec of a Pod with defaults; other than in pod templates, requests default to limits."""
+    result = _pod(spec)
+    for field in ("containers", "initContainers"):
+        if field in spec:
+            result[field] = _map_items(result[field], _with_requests)
+    return result
+
+
+def _with_requests(container: Json) -> Json:
+    limits, requests = (object_at(container, "resources", name) for name in ("limits", "requests"))
+    if not limits:
+        return container
+    resources = {**object_at(container, "resources"), "requests": {**limits, **requests}}
+    return {**container, "resources": resources}
 
 
 def _probe(probe: Json) -> Json:
@@ -363,7 +373,7 @@ _KINDS: Final[Mapping[tuple[str, str], Callable[[Json], Json]]] = {
     ("apps/v1", "ReplicaSet"): _replica_set,
     ("batch/v1", "Job"): _job,
     ("batch/v1", "CronJob"): _cron_job,
-    ("v1", "Pod"): _pod,
+    ("v1", "Pod"): _single_pod,
     ("v1", "Service"): _service,
     ("v1", "PersistentVolumeClaim"): _claim,
     ("v1", "PersistentVolume"): _volume_of_cluster,
