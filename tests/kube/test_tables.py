@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.http.kube import requests
+from engine.kubeapi.conversion import kubernetes_events
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema import resources
 from engine.kubeapi.tables import tables
@@ -137,6 +138,34 @@ def test_event_columns_have_the_order_of_kubernetes() -> None:
     assert cells["Object"] == "deployment/web"
     assert cells["Message"] == "done"
     assert cells["Last Seen"] == "3m14s"
+
+
+@pytest.mark.parametrize("group", ["", "events.k8s.io"])
+def test_event_has_the_same_cells_in_both_versions(group: str) -> None:
+    instance: Json = {"source": {}, "reportingComponent": "kubelet", "reportingInstance": "node-1"}
+    series: Json = {"count": 5, "lastObservedTime": "2025-12-31T23:59:53.000000Z"}
+    for fields, source, count, last in (
+        ({}, "scheduler", 2, "3m14s"),
+        ({"source": {"component": "scheduler", "host": "node-1"}}, "scheduler, node-1", 2, "3m14s"),
+        ({**instance, "series": series}, "kubelet, node-1", 5, "7s"),
+        ({"lastTimestamp": None, "count": None, "eventTime": CREATED}, "scheduler", 1, "3m14s"),
+    ):
+        event = KubeObject(
+            {"apiVersion": "v1", **EVENT, "firstTimestamp": None, "eventTime": CREATED, **fields}
+        )
+        value = kubernetes_events.to_served(event, f"{group}/v1".removeprefix("/"))
+        assert _cells(_resource(group, "v1", "events"), value.document) == {
+            "Last Seen": last,
+            "Type": "Normal",
+            "Reason": "Created",
+            "Object": "deployment/web",
+            "Subobject": "",
+            "Source": source,
+            "Message": "done",
+            "First Seen": "3m14s",
+            "Count": count,
+            "Name": "web.1",
+        }
 
 
 def test_pod_row_shows_ready_containers_and_restarts() -> None:

@@ -5,7 +5,7 @@ from typing import Final
 from events.kube_objects import KubeObject
 
 CORE: Final = "v1"
-_NAMES: Final = {
+NAMES: Final = {
     "involvedObject": "regarding",
     "message": "note",
     "reportingComponent": "reportingController",
@@ -16,12 +16,12 @@ _NAMES: Final = {
 }
 """Field names of ``v1`` with the names of the same fields in ``events.k8s.io/v1``."""
 
-_CORE_NAMES: Final = {other: name for name, other in _NAMES.items()}
+_CORE_NAMES: Final = {other: name for name, other in NAMES.items()}
 
 
 def to_served(value: KubeObject, api_version: str) -> KubeObject:
     """Convert an Event of ``v1`` to the API version ``api_version``."""
-    return value if api_version == CORE else _renamed(value, _NAMES, api_version)
+    return value if api_version == CORE else _renamed(value, NAMES, api_version)
 
 
 def to_stored(value: KubeObject) -> KubeObject:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from engine.kubeapi.conversion import kubernetes_events
 from engine.kubeapi.tables.columns.cells import (
     AGE,
     CREATED,
@@ -25,7 +26,7 @@ from engine.kubeapi.tables.columns.cells import (
     wide,
 )
 from engine.kubeapi.values import ages
-from events.json_values import Json, as_count, as_text
+from events.json_values import as_count, as_text
 from events.kube_objects import KubeObject
 
 _ROLE_LABEL: Final = "node-role.kubernetes.io/"
@@ -96,48 +97,41 @@ def _subjects(name: str, kind: str) -> Column:
     return text(name, read)
 
 
+def _of_event(value: KubeObject, name: str, *below: str) -> object:
+    """Return a value of an Event by the name of its field in ``v1``; ``events.k8s.io/v1`` has another name for it."""
+    return value.at(name, *below) or value.at(kubernetes_events.NAMES[name], *below)
+
+
 def _event_object(value: KubeObject, _now: int) -> str:
-    regarded = _event_reference(value)
-    return f"{str(regarded.get('kind', '')).lower()}/{regarded.get('name', '')}"
+    kind, name = (as_text(_of_event(value, "involvedObject", field)) for field in ("kind", "name"))
+    return f"{kind.lower()}/{name}" if name else kind.lower()
 
 
 def _event_field(value: KubeObject, _now: int) -> str:
-    return as_text(_event_reference(value).get("fieldPath"))
-
-
-def _event_reference(value: KubeObject) -> Json:
-    """Return the reference of an Event to its object; each API version has its own field for it."""
-    return value.object_at("involvedObject") or value.object_at("regarding")
+    return as_text(_of_event(value, "involvedObject", "fieldPath"))
 
 
 def _event_source(value: KubeObject, _now: int) -> str:
-    component = (
-        at(value, "source.component") or value.at("reportingComponent") or value.at("reportingController")
-    )
-    return ", ".join(str(part) for part in (component, at(value, "source.host")) if part)
+    component = _of_event(value, "source", "component") or _of_event(value, "reportingComponent")
+    instance = _of_event(value, "source", "host") or value.at("reportingInstance")
+    return ", ".join(str(part) for part in (component, instance) if part)
 
 
 def _first_seen(value: KubeObject, now_ms: int) -> str:
-    stamp = value.at("firstTimestamp") or value.at("deprecatedFirstTimestamp") or value.at("eventTime")
-    return ages.since(stamp, now_ms)
+    return ages.since(_of_event(value, "firstTimestamp") or value.at("eventTime"), now_ms)
 
 
 def _last_seen(value: KubeObject, now_ms: int) -> str:
-    stamp = (
-        at(value, "series.lastObservedTime")
-        or value.at("lastTimestamp")
-        or value.at("deprecatedLastTimestamp")
-    )
+    stamp = value.at("series", "lastObservedTime") or _of_event(value, "lastTimestamp")
     return ages.since(stamp, now_ms) if stamp else _first_seen(value, now_ms)
 
 
 def _event_count(value: KubeObject, _now: int) -> int:
-    counts = (value.at("series", "count"), value.at("count"), value.at("deprecatedCount"))
-    return next((as_count(count) for count in counts if count), 1)
+    return as_count(value.at("series", "count")) or as_count(_of_event(value, "count")) or 1
 
 
 def _event_message(value: KubeObject, _now: int) -> str:
-    return str(value.at("message") or value.at("note") or "").strip()
+    return as_text(_of_event(value, "message")).strip()
 
 
 _EVENT: Final = (
@@ -147,7 +141,7 @@ _EVENT: Final = (
     text("Object", _event_object),
     *wide(text("Subobject", _event_field), text("Source", _event_source)),
     text("Message", _event_message),
-    *wide(text("First Seen", _first_seen), number("Count", _event_count), NAME),
+    *wide(text("First Seen", _first_seen), text("Count", _event_count), NAME),
 )
 _BINDING: Final = (
     NAME,
