@@ -283,6 +283,39 @@ ROWS: dict[str, tuple[str, Json, dict[str, object]]] = {
         {"spec": {"maxUnavailable": 0}, "status": {"disruptionsAllowed": 0}},
         {"Min Available": "N/A", "Max Unavailable": "0", "Allowed Disruptions": 0, "Age": "7s"},
     ),
+    "cordoned node with roles": (
+        "/v1/nodes",
+        {
+            "metadata": {
+                "labels": {
+                    "kubernetes.io/role": "edge",
+                    "node-role.kubernetes.io/worker": "",
+                    "node-role.kubernetes.io/": "",
+                    "zone": "a",
+                }
+            },
+            "spec": {"unschedulable": True},
+            "status": {
+                "conditions": [{"type": "Ready", "status": "Unknown"}],
+                "addresses": [
+                    {"type": "Hostname", "address": "n1"},
+                    {"type": "ExternalIP", "address": "9.9.9.9"},
+                ],
+                "nodeInfo": {"kubeletVersion": "v1.36.2", "osImage": "Linux"},
+            },
+        },
+        {
+            "Status": "NotReady,SchedulingDisabled",
+            "Roles": "edge,worker",
+            "Age": "7s",
+            "Version": "v1.36.2",
+            "Internal-IP": "<none>",
+            "External-IP": "9.9.9.9",
+            "OS-Image": "Linux",
+            "Kernel-Version": "<unknown>",
+            "Container-Runtime": "<unknown>",
+        },
+    ),
     "webhooks": (
         "admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
         {"webhooks": [{"name": "a"}, {"name": "b"}]},

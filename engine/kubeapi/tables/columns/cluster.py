@@ -30,6 +30,8 @@ from events.json_values import as_count, as_text
 from events.kube_objects import KubeObject
 
 _ROLE_LABEL: Final = "node-role.kubernetes.io/"
+_ROLE_NAME: Final = "kubernetes.io/role"
+"""Label with one role as its value; the labels that begin with ``_ROLE_LABEL`` have the role in their key."""
 
 
 def _size(*paths: str) -> Column:
@@ -44,7 +46,7 @@ def _node_status(value: KubeObject, _now: int) -> str:
 
 def _node_roles(value: KubeObject, _now: int) -> str:
     roles = {name.removeprefix(_ROLE_LABEL) for name in value.labels if name.startswith(_ROLE_LABEL)}
-    return joined(sorted(roles - {""}))
+    return joined(sorted((roles | {str(value.labels.get(_ROLE_NAME, ""))}) - {""}))
 
 
 def _address(kind: str) -> Column:
