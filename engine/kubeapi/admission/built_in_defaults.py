@@ -41,13 +41,10 @@ _METRICS: Final = (
 def with_defaults(value: KubeObject) -> KubeObject:
     """Return the object with API server defaults; unknown kinds and malformed specs are returned unchanged."""
     type_meta = value.type_meta
-    fill = _KINDS.get(type_meta)
-    if fill is None:
-        return value
-    if whole := _WHOLE.get(type_meta[1]):
-        return KubeObject(whole(value.document))
-    spec = as_object(value.document.get("spec") or {})
-    return value if spec is None else value.with_fields({"spec": fill(spec)})
+    if fill := _OF_OBJECTS.get(type_meta):
+        return KubeObject(fill(value.document))
+    fill, spec = _OF_SPECS.get(type_meta), as_object(value.document.get("spec") or {})
+    return value if fill is None or spec is None else value.with_fields({"spec": fill(spec)})
 
 
 def same(old: KubeObject, new: KubeObject) -> bool:
@@ -231,10 +228,6 @@ def _with_protocols(value: Json) -> Json:
     )
 
 
-def _no_spec_defaults(spec: Json) -> Json:
-    return spec
-
-
 def _binding(value: Json) -> Json:
     """Set the API group of the role, and of User and Group subjects, to that of RBAC if it is missing."""
     if (role := as_object(value.get("roleRef"))) is not None:
@@ -355,18 +348,25 @@ def _map_items(value: object, fill: Callable[[Json], Json]) -> object:
     return [item if (fields := as_object(item)) is None else fill(fields) for item in items]
 
 
-_WHOLE: Final[Mapping[str, Callable[[Json], Json]]] = {
-    "ClusterRoleBinding": _binding,
-    "Endpoints": _endpoints,
-    "PodTemplate": _with_template,
-    "PriorityClass": lambda value: {"preemptionPolicy": "PreemptLowerPriority", **value},
-    "RoleBinding": _binding,
-    "Secret": lambda value: {"type": "Opaque", **value},
-    "StorageClass": lambda value: {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate", **value},
+_OF_OBJECTS: Final[Mapping[tuple[str, str], Callable[[Json], Json]]] = {
+    ("v1", "Endpoints"): _endpoints,
+    ("v1", "PodTemplate"): _with_template,
+    ("v1", "Secret"): lambda value: {"type": "Opaque", **value},
+    ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"): _binding,
+    ("rbac.authorization.k8s.io/v1", "RoleBinding"): _binding,
+    ("scheduling.k8s.io/v1", "PriorityClass"): lambda value: {
+        "preemptionPolicy": "PreemptLowerPriority",
+        **value,
+    },
+    ("storage.k8s.io/v1", "StorageClass"): lambda value: {
+        "reclaimPolicy": "Delete",
+        "volumeBindingMode": "Immediate",
+        **value,
+    },
 }
 """For kinds with defaulted fields outside ``spec``: the function that sets the defaults of the whole object."""
 
-_KINDS: Final[Mapping[tuple[str, str], Callable[[Json], Json]]] = {
+_OF_SPECS: Final[Mapping[tuple[str, str], Callable[[Json], Json]]] = {
     ("apps/v1", "Deployment"): _deployment,
     ("apps/v1", "StatefulSet"): _stateful_set,
     ("apps/v1", "DaemonSet"): _daemon_set,
@@ -379,15 +379,8 @@ _KINDS: Final[Mapping[tuple[str, str], Callable[[Json], Json]]] = {
     ("v1", "PersistentVolume"): _volume_of_cluster,
     ("v1", "LimitRange"): _limit_range,
     ("v1", "ReplicationController"): _replication_controller,
-    ("v1", "Endpoints"): _no_spec_defaults,
-    ("v1", "PodTemplate"): _no_spec_defaults,
-    ("v1", "Secret"): _no_spec_defaults,
     ("networking.k8s.io/v1", "NetworkPolicy"): _network_policy,
     ("storage.k8s.io/v1", "CSIDriver"): _driver,
-    ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"): _no_spec_defaults,
-    ("rbac.authorization.k8s.io/v1", "RoleBinding"): _no_spec_defaults,
-    ("scheduling.k8s.io/v1", "PriorityClass"): _no_spec_defaults,
-    ("storage.k8s.io/v1", "StorageClass"): _no_spec_defaults,
     ("autoscaling/v1", "HorizontalPodAutoscaler"): lambda spec: {"minReplicas": 1, **spec},
     ("autoscaling/v2", "HorizontalPodAutoscaler"): _autoscaler,
 }
