@@ -27,6 +27,7 @@ _CONTAINER: Final[Json] = {
     "terminationMessagePolicy": "File",
     "resources": {},
 }
+_CONTAINERS: Final = ("containers", "initContainers")
 _LATEST: Final = "latest"
 
 _METRICS: Final = (
@@ -75,9 +76,7 @@ def _stateful_set(spec: Json) -> Json:
     }
     strategy = _strategy(spec.get("updateStrategy"), {"partition": 0})
     result = {**head, **spec, "updateStrategy": strategy}
-    if "volumeClaimTemplates" in spec:
-        result["volumeClaimTemplates"] = _map_items(spec["volumeClaimTemplates"], _claim_template)
-    return _with_template(result)
+    return _with_template(_map_items(result, "volumeClaimTemplates", _claim_template))
 
 
 def _claim_template(value: Json) -> Json:
@@ -133,16 +132,11 @@ def _service(spec: Json) -> Json:
         result["sessionAffinityConfig"] = {"clientIP": sticky}
     elif result["sessionAffinity"] == "None":
         result.pop("sessionAffinityConfig", None)
-    if as_list(spec.get("ports")) is not None:
-        result["ports"] = _map_items(
-            spec["ports"],
-            lambda port: {
-                "protocol": "TCP",
-                **port,
-                "targetPort": port.get("targetPort") or port.get("port"),
-            },
-        )
-    return result
+    return _map_items(result, "ports", _service_port)
+
+
+def _service_port(port: Json) -> Json:
+    return {**_port(port), "targetPort": port.get("targetPort") or port.get("port")}
 
 
 def _claim(spec: Json) -> Json:
@@ -164,17 +158,12 @@ def _network_policy(spec: Json) -> Json:
     """Set the default policyTypes (Ingress, and Egress if the policy has egress rules) and the protocol of ports."""
     result = {"policyTypes": ["Ingress", *(["Egress"] if spec.get("egress") else [])], **spec}
     for way in ("ingress", "egress"):
-        if way in spec:
-            result[way] = _map_items(spec[way], _with_protocols)
+        result = _map_items(result, way, _with_protocols)
     return result
 
 
 def _limit_range(spec: Json) -> Json:
-    return (
-        spec
-        if as_list(spec.get("limits")) is None
-        else {**spec, "limits": _map_items(spec["limits"], _limit)}
-    )
+    return _map_items(spec, "limits", _limit)
 
 
 def _limit(limit: Json) -> Json:
@@ -213,27 +202,22 @@ def _replication_controller(spec: Json) -> Json:
 
 
 def _endpoints(value: Json) -> Json:
-    if as_list(value.get("subsets")) is None:
-        return value
-    return {**value, "subsets": _map_items(value["subsets"], _with_protocols)}
+    return _map_items(value, "subsets", _with_protocols)
 
 
 def _with_protocols(value: Json) -> Json:
-    """Return an object whose ports have the protocol TCP unless they name one."""
-    ports = as_list(value.get("ports"))
-    return (
-        value
-        if ports is None
-        else {**value, "ports": _map_items(ports, lambda port: {"protocol": "TCP", **port})}
-    )
+    return _map_items(value, "ports", _port)
+
+
+def _port(port: Json) -> Json:
+    return {"protocol": "TCP", **port}
 
 
 def _binding(value: Json) -> Json:
     """Set the API group of the role, and of User and Group subjects, to that of RBAC if it is missing."""
     if (role := as_object(value.get("roleRef"))) is not None:
         value = {**value, "roleRef": {"apiGroup": rbac.RIGHTS, **role}}
-    subjects = as_list(value.get("subjects"))
-    return value if subjects is None else {**value, "subjects": _map_items(subjects, _subject)}
+    return _map_items(value, "subjects", _subject)
 
 
 def _subject(subject: Json) -> Json:
@@ -261,33 +245,25 @@ def _pod(spec: Json) -> Json:
     result = {**_POD, **spec}
     if name := spec.get("serviceAccountName"):
         result.setdefault("serviceAccount", name)
-    for field in ("containers", "initContainers"):
-        if field in spec:
-            result[field] = _map_items(spec[field], _container)
-    if "volumes" in spec:
-        result["volumes"] = _map_items(spec["volumes"], _volume)
-    return result
+    for field in _CONTAINERS:
+        result = _map_items(result, field, _container)
+    return _map_items(result, "volumes", _volume)
 
 
 def _container(value: Json) -> Json:
     result = {**_CONTAINER, "imagePullPolicy": _pull_policy(value.get("image")), **value}
-    if "ports" in value:
-        result["ports"] = _map_items(value["ports"], lambda port: {"protocol": "TCP", **port})
     for name in PROBES:
         probe = as_object(value.get(name))
         if probe is not None:
             result[name] = _probe(probe)
-    if "env" in value:
-        result["env"] = _map_items(value["env"], _variable)
-    return result
+    return _with_protocols(_map_items(result, "env", _variable))
 
 
 def _single_pod(spec: Json) -> Json:
     """Return the spec of a Pod with defaults; other than in pod templates, requests default to limits."""
     result = _pod(spec)
-    for field in ("containers", "initContainers"):
-        if field in spec:
-            result[field] = _map_items(result[field], _with_requests)
+    for field in _CONTAINERS:
+        result = _map_items(result, field, _with_requests)
     return result
 
 
@@ -341,11 +317,12 @@ def _pull_policy(image: object) -> str:
     return "Always" if not colon or tag == _LATEST else "IfNotPresent"
 
 
-def _map_items(value: object, fill: Callable[[Json], Json]) -> object:
-    items = as_list(value)
+def _map_items(value: Json, name: str, fill: Callable[[Json], Json]) -> Json:
+    """Return the object; if the field ``name`` is a list, with the defaults of its items."""
+    items = as_list(value.get(name))
     if items is None:
         return value
-    return [item if (fields := as_object(item)) is None else fill(fields) for item in items]
+    return {**value, name: [item if (fields := as_object(item)) is None else fill(fields) for item in items]}
 
 
 _OF_OBJECTS: Final[Mapping[tuple[str, str], Callable[[Json], Json]]] = {
