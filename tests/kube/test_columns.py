@@ -316,6 +316,36 @@ ROWS: dict[str, tuple[str, Json, dict[str, object]]] = {
             "Container-Runtime": "<unknown>",
         },
     ),
+    "admission policy": (
+        "admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+        {
+            "spec": {
+                "paramKind": {"apiVersion": "rules.example/v1", "kind": "Limit"},
+                "validations": [{"expression": "true"}, {"expression": "false"}],
+            }
+        },
+        {"Validations": 2, "ParamKind": "rules.example/v1/Limit", "Age": "7s"},
+    ),
+    "admission policy without parameters": (
+        "admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+        {"spec": {}},
+        {"Validations": 0, "ParamKind": "<unset>", "Age": "7s"},
+    ),
+    "binding of an admission policy to a parameter": (
+        "admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+        {"spec": {"policyName": "limits", "paramRef": {"name": "small", "namespace": "shop"}}},
+        {"PolicyName": "limits", "ParamRef": "shop/small", "Age": "7s"},
+    ),
+    "binding of an admission policy to a parameter in each namespace": (
+        "admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+        {"spec": {"policyName": "limits", "paramRef": {"name": "small"}}},
+        {"PolicyName": "limits", "ParamRef": "*/small", "Age": "7s"},
+    ),
+    "binding of an admission policy": (
+        "admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+        {"spec": {"policyName": "limits"}},
+        {"PolicyName": "limits", "ParamRef": "<unset>", "Age": "7s"},
+    ),
     "webhooks": (
         "admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
         {"webhooks": [{"name": "a"}, {"name": "b"}]},

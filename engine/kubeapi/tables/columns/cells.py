@@ -125,6 +125,11 @@ def items(value: KubeObject, path: str) -> list[Json]:
     return value.objects_at(*_steps(path))
 
 
+def length(path: str) -> Reading:
+    """Cell function: the length of the list at a path."""
+    return lambda value, _now: len(items(value, path))
+
+
 def joined(words: Iterable[object], absent: str = NONE) -> str:
     """Join words with commas; return ``absent`` if there are none."""
     return ",".join(str(word) for word in words) or absent

@@ -1,4 +1,4 @@
-"""Table columns of quotas, webhook configurations, endpoints, classes and revisions."""
+"""Table columns of quotas, admission, endpoints, classes and revisions."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -16,14 +16,17 @@ from engine.kubeapi.tables.columns.cells import (
     first,
     items,
     joined,
+    length,
     number,
     pairs,
     text,
     text_at,
 )
-from engine.kubeapi.values import ages
-from events.json_values import as_text, list_at, objects_at
+from engine.kubeapi.values import ages, selector_texts
+from events.json_values import as_text, list_at, object_at, objects_at
 from events.kube_objects import KubeObject
+
+_ADMISSION: Final = "admissionregistration.k8s.io"
 
 
 def _quota(name: str, *, limits: bool) -> Column:
@@ -80,8 +83,16 @@ def _controller(value: KubeObject, _now: int) -> str:
     return NONE
 
 
-def _webhooks(value: KubeObject, _now: int) -> int:
-    return len(items(value, "webhooks"))
+def _parameter_kind(value: KubeObject, _now: int) -> str:
+    kind = fields(value, "spec.paramKind")
+    return f"{kind.get('apiVersion')}/{kind.get('kind')}" if kind else UNSET
+
+
+def _parameter(value: KubeObject, _now: int) -> str:
+    reference = fields(value, "spec.paramRef")
+    if name := reference.get("name"):
+        return f"{reference.get('namespace') or '*'}/{name}"
+    return selector_texts.of(object_at(reference, "selector")) or UNSET
 
 
 def _of_template(name: str, field: str) -> Column:
@@ -143,14 +154,18 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
         text("Parameters", _parameters),
         AGE,
     ),
-    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): (
+    (_ADMISSION, "MutatingWebhookConfiguration"): (NAME, number("Webhooks", length("webhooks")), AGE),
+    (_ADMISSION, "ValidatingWebhookConfiguration"): (NAME, number("Webhooks", length("webhooks")), AGE),
+    (_ADMISSION, "ValidatingAdmissionPolicy"): (
         NAME,
-        number("Webhooks", _webhooks),
+        number("Validations", length("spec.validations")),
+        text("ParamKind", _parameter_kind),
         AGE,
     ),
-    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): (
+    (_ADMISSION, "ValidatingAdmissionPolicyBinding"): (
         NAME,
-        number("Webhooks", _webhooks),
+        text("PolicyName", text_at("spec.policyName")),
+        text("ParamRef", _parameter),
         AGE,
     ),
 }
