@@ -18,6 +18,7 @@ from engine.kubeapi.tables.columns.cells import (
     flag,
     items,
     joined,
+    length,
     number,
     pairs,
     selector,
@@ -185,7 +186,7 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
         AGE,
         *wide(text("Selector", pairs("spec.selector"))),
     ),
-    ("", "ServiceAccount"): (NAME, text("Secrets", lambda value, _now: len(items(value, "secrets"))), AGE),
+    ("", "ServiceAccount"): (NAME, text("Secrets", length("secrets")), AGE),
     ("networking.k8s.io", "Ingress"): (
         NAME,
         text("Class", text_at("spec.ingressClassName", NONE)),

@@ -12,6 +12,7 @@ from engine.kubeapi.tables.columns.cells import (
     at,
     items,
     joined,
+    length,
     number,
     text,
     text_at,
@@ -130,7 +131,7 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
     ),
     ("storage.k8s.io", "CSINode"): (
         NAME,
-        number("Drivers", lambda value, _now: len(items(value, "spec.drivers"))),
+        number("Drivers", length("spec.drivers")),
         AGE,
     ),
     ("storage.k8s.io", "VolumeAttachment"): (

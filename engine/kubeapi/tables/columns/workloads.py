@@ -14,6 +14,7 @@ from engine.kubeapi.tables.columns.cells import (
     count,
     flag,
     items,
+    length,
     number,
     of_pods,
     pairs,
@@ -147,10 +148,6 @@ def _suspended(value: KubeObject, _now: int) -> str:
     return UNSET if suspended is None else str(suspended is True)
 
 
-def _active(value: KubeObject, _now: int) -> int:
-    return len(items(value, "status.active"))
-
-
 _READY: Final = column(
     "Ready",
     lambda value, _now: f"{at(value, 'status.readyReplicas') or 0}/{at(value, 'spec.replicas') or 0}",
@@ -236,7 +233,7 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
         column("Schedule", text_at("spec.schedule")),
         column("Timezone", text_at("spec.timeZone", NONE)),
         flag("Suspend", _suspended),
-        number("Active", _active),
+        number("Active", length("status.active")),
         column("Last Schedule", since("status.lastScheduleTime", NONE)),
         AGE,
         *of_pods("spec.jobTemplate.spec.template", chosen="spec.jobTemplate.spec.selector"),
