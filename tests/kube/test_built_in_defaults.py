@@ -78,6 +78,36 @@ def test_other_workloads_get_defaults() -> None:
     assert recreated["strategy"] == {"type": "Recreate"}
 
 
+@pytest.mark.parametrize(
+    ("spec", "backoff", "replacement"),
+    [
+        ({}, 6, "TerminatingOrFailed"),
+        ({"backoffLimitPerIndex": 1}, 2**31 - 1, "TerminatingOrFailed"),
+        ({"podFailurePolicy": {"rules": []}}, 6, "Failed"),
+        ({"backoffLimitPerIndex": 1, "backoffLimit": 2, "podFailurePolicy": {}}, 2, "Failed"),
+    ],
+)
+def test_defaults_of_a_job_fit_its_other_fields(spec: Json, backoff: int, replacement: str) -> None:
+    """Else members refuse or end a Job that a client wrote back as it had read it."""
+    job = shown(workload("batch/v1", "Job", **spec))
+    assert (job["backoffLimit"], job["podReplacementPolicy"]) == (backoff, replacement)
+
+
+def test_claims_of_a_stateful_set_get_defaults_in_each_part() -> None:
+    claim: Json = {"metadata": {"name": "data"}, "spec": {}}
+    bare = workload("apps/v1", "StatefulSet", volumeClaimTemplates=[claim])
+    # Typed clients write the empty status.
+    written: Json = {**claim, "status": {}}
+    typed = workload("apps/v1", "StatefulSet", volumeClaimTemplates=[written])
+    assert cast("list[Json]", shown(typed)["volumeClaimTemplates"])[0]["status"] == {"phase": "Pending"}
+    assert same(KubeObject(bare), KubeObject(typed))
+    kept = {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete"}}
+    assert shown(workload("apps/v1", "StatefulSet", **kept))["persistentVolumeClaimRetentionPolicy"] == {
+        "whenDeleted": "Delete",
+        "whenScaled": "Retain",
+    }
+
+
 def test_service_gets_defaults() -> None:
     value: Json = {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}]}}
     assert shown(value) == {

@@ -11,7 +11,9 @@ from engine.kubeapi.admission.rules import rbac
 from events.json_values import Json, as_list, as_object, at, object_at
 from events.kube_objects import KubeObject
 
+_INT_MAX: Final = 2**31 - 1
 _MODE: Final = 420
+_RETENTION: Final = "persistentVolumeClaimRetentionPolicy"
 _STICKY_SECONDS: Final = 10_800
 _PROBE: Final[Json] = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
 PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
@@ -72,16 +74,17 @@ def _stateful_set(spec: Json) -> Json:
         "replicas": 1,
         "podManagementPolicy": "OrderedReady",
         "revisionHistoryLimit": 10,
-        "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
     }
+    kept = {"whenDeleted": "Retain", "whenScaled": "Retain"}
     strategy = _strategy(spec.get("updateStrategy"), {"partition": 0})
-    result = {**head, **spec, "updateStrategy": strategy}
+    result = {**head, **spec, "updateStrategy": strategy, _RETENTION: {**kept, **object_at(spec, _RETENTION)}}
     return _with_template(_map_items(result, "volumeClaimTemplates", _claim_template))
 
 
 def _claim_template(value: Json) -> Json:
-    head: Json = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": {"phase": "Pending"}}
-    return {**head, **value, "spec": _claim(object_at(value, "spec"))}
+    head: Json = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
+    status = {"phase": "Pending", **object_at(value, "status")}
+    return {**head, **value, "spec": _claim(object_at(value, "spec")), "status": status}
 
 
 def _daemon_set(spec: Json) -> Json:
@@ -95,10 +98,12 @@ def _replica_set(spec: Json) -> Json:
 
 def _job(spec: Json) -> Json:
     head: Json = {
-        "backoffLimit": 6,
+        # A limit for each index replaces that of the whole Job.
+        "backoffLimit": _INT_MAX if "backoffLimitPerIndex" in spec else 6,
         "completionMode": "NonIndexed",
         "suspend": False,
-        "podReplacementPolicy": "TerminatingOrFailed",
+        # Kubernetes refuses any other value beside a podFailurePolicy.
+        "podReplacementPolicy": "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed",
         "parallelism": 1,
     }
     if "parallelism" not in spec:
