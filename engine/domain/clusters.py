@@ -17,7 +17,8 @@ UNKNOWN: Final = "Unknown"
 
 _GIB: Final = ("0", "4Gi", "16Gi", "32Gi", "64Gi", "128Gi", "256Gi", "512Gi", "1Ti")
 _CPUS: Final = ("0", "1", "2", "4", "8", "16", "32", "64", "128")
-_UNBOUNDED: Final = str(2**63 - 1)
+UNBOUNDED: Final = str(2**63 - 1)
+"""The upper bound of the highest grade of nodes."""
 
 DEFAULT_MODELS: Final = tuple(
     clusters.ResourceGrade(
@@ -28,7 +29,7 @@ DEFAULT_MODELS: Final = tuple(
         ),
     )
     for grade, (cpus, memory) in enumerate(
-        zip(pairwise((*_CPUS, _UNBOUNDED)), pairwise((*_GIB, _UNBOUNDED)), strict=True)
+        zip(pairwise((*_CPUS, UNBOUNDED)), pairwise((*_GIB, UNBOUNDED)), strict=True)
     )
 )
 """Karmada's default grades of nodes, for clusters whose client sets no resource models."""

@@ -5,10 +5,7 @@ Labels, finalizers and ids that the fold derives are not added here.
 
 from typing import Final
 
-import msgspec
-
-from engine.domain.clusters import DEFAULT_MODELS
-from engine.karmada import default_tolerations
+from engine.karmada import default_tolerations, resource_models
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.kubeapi.values.taints import Effect
 from engine.objects import policies
@@ -127,10 +124,8 @@ def _constraint(item: object) -> object:
 
 
 def _cluster(value: KubeObject, now_ms: int) -> KubeObject:
-    """Set default resource models, and ``timeAdded`` of NoExecute taints, at which toleration periods start."""
-    spec = value.object_at("spec")
-    if not spec.get("resourceModels"):
-        spec = {**spec, "resourceModels": msgspec.to_builtins(DEFAULT_MODELS)}
+    """Complete the resource models, and set ``timeAdded`` of NoExecute taints, at which toleration periods start."""
+    spec = resource_models.with_defaults(value.object_at("spec"))
     taints = as_list(spec.get("taints"))
     if taints is None:
         return value.with_fields({"spec": spec})

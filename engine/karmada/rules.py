@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from engine.domain import marks
-from engine.karmada import cron_rules
+from engine.karmada import cron_rules, resource_models
 from engine.kubeapi.admission.rules import autoscaling
 from engine.kubeapi.errors import causes, messages, status_objects
 from engine.kubeapi.errors.status_objects import Cause, StatusError
@@ -223,7 +223,8 @@ def _quota(value: KubeObject) -> Iterator[Cause]:
                 yield causes.invalid(f"{path}.hard[{resource}]", resource, detail)
 
 
-def cluster_causes(value: KubeObject) -> Iterator[Cause]:
+def cluster_causes(value: KubeObject, old: KubeObject | None) -> Iterator[Cause]:
+    """Yield the errors of a Cluster (status 422); resource models that ``old`` has too are not checked again."""
     spec, name = value.object_at("spec"), value.at("metadata", "name")
     if isinstance(name, str) and (reason := _cluster_name_fault(name)):
         yield causes.invalid("metadata.name", name, reason)
@@ -243,6 +244,9 @@ def cluster_causes(value: KubeObject) -> Iterator[Cause]:
     taints = objects_at(spec, "taints")
     for index in _repeated(taints):
         yield causes.duplicate(f"spec.taints[{index}]", taints[index])
+    models = objects_at(spec, "resourceModels")
+    if old is None or models != old.objects_at("spec", "resourceModels"):
+        yield from resource_models.faults(models)
 
 
 def _cluster_name_fault(name: str) -> str:

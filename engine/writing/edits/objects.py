@@ -311,7 +311,7 @@ def check_whole(
     if known_kinds.refused(resource.api_version, resource.kind):
         return  # made by the engine; ``binding_changes`` limits which fields of bindings clients may write
     try:
-        listed = form_causes(value)
+        listed = form_causes(value, live)
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
         raise status_objects.bad_request(f"the object can't be written as JSON: {error}") from None
     if known_kinds.route_of(resource.api_version, resource.kind) == "configuration":
@@ -337,8 +337,8 @@ def check_types(writer: Writer, desired: KubeObject) -> None:
         )
 
 
-def form_causes(changed: KubeObject) -> list[Cause]:
-    """Return the schema errors of an object (status 422), in field order."""
+def form_causes(changed: KubeObject, live: KubeObject | None = None) -> list[Cause]:
+    """Return the schema errors of an object (status 422), in field order; ``live`` is the stored object."""
     value = changed.document
     if large := list(manifests.size_faults(value)):
         return list(causes.of_faults(large, value))
@@ -360,4 +360,4 @@ def form_causes(changed: KubeObject) -> list[Cause]:
         # ``rule_causes`` reports these as admission errors (403).
         broken = set(spec_rules.propagation_rules(value.get("spec")))
         wrong = [fault for fault in wrong if fault not in broken]
-    return [*causes.of_faults(wrong, value), *(cluster_causes(changed) if is_cluster else ())]
+    return [*causes.of_faults(wrong, value), *(cluster_causes(changed, live) if is_cluster else ())]
