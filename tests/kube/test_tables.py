@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from engine.http.kube import requests
 from engine.kubeapi.conversion import kubernetes_events
@@ -235,16 +236,7 @@ def test_custom_kinds_declare_their_columns() -> None:
         resources.PrinterColumn(name="On", path=".spec.on"),
     )
     deployments = _resource("apps", "v1", "deployments")
-    house = resources.Resource(
-        group="example.com",
-        version="v1",
-        kind="House",
-        plural="houses",
-        singular="house",
-        schema=deployments.schema,
-        custom=True,
-        columns=columns,
-    )
+    house = structs.replace(deployments, custom=True, columns=columns)
     spec: Json = {"size": 3, "list": [{"kind": "A"}, {"kind": "B"}], "on": True}
     assert _cells(house, {"metadata": _metadata("one"), "spec": spec}) == {
         "Name": "one",
@@ -255,6 +247,32 @@ def test_custom_kinds_declare_their_columns() -> None:
         "List": '[{"kind":"A"},{"kind":"B"}]',
         "On": "true",
     }
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "cell"),
+    [
+        ("integer", 3, 3),
+        ("integer", 2.5, 2),
+        ("integer", True, None),
+        ("integer", "3", None),
+        ("number", 2.5, 2.5),
+        ("number", False, None),
+        ("boolean", False, False),
+        ("boolean", 0, None),
+        ("date", CREATED, "3m14s"),
+        ("date", "yesterday", "<invalid>"),
+        ("date", 7, None),
+        ("string", False, "false"),
+        ("string", None, None),
+    ],
+)
+def test_printer_column_shows_values_of_its_type(kind: str, value: object, cell: object) -> None:
+    column = resources.PrinterColumn(name="Cell", path=".spec.value", type=kind)
+    house = structs.replace(_resource("apps", "v1", "deployments"), custom=True, columns=(column,))
+    cells = _cells(house, {"metadata": _metadata("one"), "spec": {"value": value}})
+    assert cells["Cell"] == cell
+    assert type(cells["Cell"]) is type(cell)
 
 
 def test_rows_include_the_requested_object() -> None:

@@ -6,11 +6,16 @@ Built-in kinds have predefined columns, custom kinds their printer columns; all 
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal, TypeAlias, TypedDict
 
-from engine.kubeapi.schema.resources import PrinterColumn, Resource
-from engine.kubeapi.tables.columns import cluster, configuration, karmada, storage, workloads
+from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.tables.columns import (
+    cluster,
+    configuration,
+    karmada,
+    printer_columns,
+    storage,
+    workloads,
+)
 from engine.kubeapi.tables.columns.cells import AGE, NAME, Cell, Column, ColumnDefinition
-from engine.kubeapi.values import ages
-from events import json_paths
 from events.json_values import Json
 from events.kube_fields import ListMeta
 from events.kube_objects import KubeObject
@@ -53,7 +58,7 @@ class Table(TypedDict):
 
 def columns_of(resource: Resource) -> tuple[Column, ...]:
     if resource.columns:
-        return (NAME, *(_declared(column) for column in resource.columns))
+        return (NAME, *(printer_columns.declared(column) for column in resource.columns))
     return columns_of_kind(resource.group, resource.kind)
 
 
@@ -103,30 +108,3 @@ def _row(
     elif include == "Object":
         row["object"] = value.document
     return row
-
-
-def _declared(column: PrinterColumn) -> Column:
-    def read(value: KubeObject, now_ms: int) -> Cell:
-        values = json_paths.values_at(value.document, column.path)
-        if not values or values[0] is None:
-            return None
-        match column.type:
-            case "date":
-                return ages.since(values[0], now_ms)
-            case "integer":
-                return values[0] if isinstance(values[0], int) else None
-            case "number" | "boolean":
-                # A Python bool is also an int; the definition's schema has validated which of them the value
-                # is.
-                return values[0] if isinstance(values[0], int | float) else None
-            case _:
-                return json_paths.text(value.document, column.path)
-
-    return Column(
-        name=column.name,
-        reading=read,
-        type=column.type,
-        format=column.format,
-        description=column.description,
-        priority=column.priority,
-    )
