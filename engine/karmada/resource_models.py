@@ -27,9 +27,10 @@ def with_defaults(spec: Json) -> Json:
     if not spec.get("resourceModels"):
         # The default ones are tuples: the write path records only lists, which clients wrote.
         return {**spec, "resourceModels": msgspec.to_builtins(DEFAULT_MODELS)}
-    if not models or not all(isinstance(model.get("grade"), int) for model in models):
+    grades = [grade for model in models if type(grade := model.get("grade")) is int]
+    if not models or len(grades) < len(models):
         return spec
-    ordered = sorted(models, key=lambda model: int(str(model["grade"])))
+    ordered = [model for _, model in sorted(zip(grades, models, strict=True), key=lambda pair: pair[0])]
     ordered[0] = _bounded(ordered[0], min="0")
     ordered[-1] = _bounded(ordered[-1], max=UNBOUNDED)
     return {**spec, "resourceModels": ordered}

@@ -34,6 +34,12 @@ def test_grades_are_ordered_and_begin_at_zero_without_an_upper_bound() -> None:
     assert completed(grades((1, 2))) == [("0", UNBOUNDED)]
 
 
+def test_malformed_grades_are_left_to_the_schema() -> None:
+    for grade in (None, True, "0", 1.5):
+        model = {**grades((1, 2))[0], "grade": grade}
+        assert completed([model]) == [(1, 2)]
+
+
 REFUSED: list[tuple[list[Json], str]] = [
     (grades((0, 2), (3, 4)), "must be contiguous"),
     (grades((0, 2), (2, 2)), "must be greater than the min value"),
