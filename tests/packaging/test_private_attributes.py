@@ -71,7 +71,7 @@ def _used() -> dict[str, set[str]]:
         name, text = trees.name_of(path), path.read_text()
         if name.startswith("tests/") or "aiokafka" not in text:
             continue
-        for node in ast.walk(ast.parse(text)):
+        for node in trees.nodes(path, ast.Attribute):
             match node:
                 case ast.Attribute(value=ast.Name(id="self" | "cls")):
                     pass

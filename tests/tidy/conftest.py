@@ -1,4 +1,4 @@
-"""The syntax trees of all modules, parsed once for all tidy tests."""
+"""The syntax trees of all modules, parsed and walked once for all tidy tests."""
 
 import gc
 
@@ -15,6 +15,6 @@ def _parsed() -> None:
     """
     gc.disable()
     for path in trees.modules():
-        trees.tree(path)
+        trees.nodes(path)
     gc.freeze()
     gc.enable()

@@ -38,22 +38,15 @@ _PARTICIPLES: Final = frozenset({"kept", "known", "made", "seen"})
 _DESCRIBING: Final = ("compose/compose.yaml", "compose/grafana/", "events/validation/kinds/")
 """Files with comments and descriptions for users, such as those of ``kubectl explain``."""
 
-_DOCUMENTED: Final = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_NAMING: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Name, ast.arg, ast.MatchAs)
+"""Nodes that may bind a name."""
 
 
 def docstrings(path: Path) -> Iterator[str]:
     """Yield all docstrings of a module, including those of attributes."""
-    for node in ast.walk(trees.tree(path)):
-        body: object = getattr(node, "body", None)
-        if not isinstance(body, list):
-            continue
-        for statement in body:  # pyright: ignore[reportUnknownVariableType]
-            if (
-                isinstance(statement, ast.Expr)
-                and isinstance(statement.value, ast.Constant)
-                and isinstance(statement.value.value, str)
-            ):
-                yield statement.value.value
+    for statement in trees.nodes(path, ast.Expr):
+        if isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str):
+            yield statement.value.value
 
 
 def texts(path: Path) -> Iterator[str]:
@@ -63,8 +56,8 @@ def texts(path: Path) -> Iterator[str]:
     """
     if trees.name_of(path).startswith("events/validation/"):
         return
-    for node in ast.walk(trees.tree(path)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+    for node in trees.nodes(path, ast.Constant):
+        if isinstance(node.value, str) and " " in node.value:
             yield node.value
 
 
@@ -86,16 +79,14 @@ def unclear_names(path: Path) -> Iterator[str]:
 
     Fields of classes are left out: many are recorded.
     """
-    nodes = list(ast.walk(trees.tree(path)))
     fields = {
         id(field.target)
-        for node in nodes
-        if isinstance(node, ast.ClassDef)
+        for node in trees.nodes(path, ast.ClassDef)
         for field in node.body
         if isinstance(field, ast.AnnAssign)
     }
     is_shipped = not trees.name_of(path).startswith("tests/")
-    for node in nodes:
+    for node in trees.nodes(path, *_NAMING):
         if id(node) in fields:
             continue
         match node:

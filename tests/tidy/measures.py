@@ -19,12 +19,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 @cache
 def sources() -> dict[str, ast.Module]:
     """Return the syntax tree of each shipped module by its dotted name."""
-    trees_by_name: dict[str, ast.Module] = {}
-    for path in trees.modules():
-        name = trees.name_of(path)
-        if name.split("/")[0] in PACKAGES:
-            trees_by_name[_dotted(name)] = trees.tree(path)
-    return trees_by_name
+    return {name: trees.tree(path) for name, path in _modules().items()}
 
 
 def lines() -> int:
@@ -72,7 +67,7 @@ def repeated_constants() -> dict[str, list[str]]:
 
 def cycles() -> list[list[str]]:
     """Return the cycles of modules that import each other, type-only imports included."""
-    graph = {name: sorted(_imported(name, tree)) for name, tree in sources().items()}
+    graph = {name: sorted(_imported(name, path)) for name, path in _modules().items()}
     return [sorted(group) for group in _components(graph) if len(group) > 1]
 
 
@@ -80,15 +75,20 @@ def _paths() -> list[Path]:
     return [path for path in trees.modules() if trees.name_of(path).split("/")[0] in PACKAGES]
 
 
+@cache
+def _modules() -> dict[str, Path]:
+    """Return the file of each shipped module by its dotted name."""
+    return {_dotted(trees.name_of(path)): path for path in _paths()}
+
+
 def _dotted(name: str) -> str:
     return name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 def _functions() -> Iterator[tuple[str, Function]]:
-    for name, tree in sources().items():
-        for node in ast.walk(tree):
-            if isinstance(node, Function):
-                yield name, node
+    for name, path in _modules().items():
+        for node in trees.nodes(path, ast.FunctionDef, ast.AsyncFunctionDef):
+            yield name, node
 
 
 def _is_untyped(function: Function) -> bool:
@@ -106,14 +106,12 @@ def _is_untyped(function: Function) -> bool:
     return not _UNTYPED.isdisjoint(names)
 
 
-def _imported(module: str, tree: ast.Module) -> set[str]:
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module:
+def _imported(module: str, path: Path) -> set[str]:
+    names = {alias.name for node in trees.nodes(path, ast.Import) for alias in node.names}
+    for node in trees.nodes(path, ast.ImportFrom):
+        if node.module:
             names |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
-        elif isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-    return (names & sources().keys()) - {module}
+    return (names & _modules().keys()) - {module}
 
 
 def _components(graph: dict[str, list[str]]) -> list[list[str]]:

@@ -25,27 +25,27 @@ def _modules() -> list[Path]:
 def _deciders(path: Path) -> list[str]:
     return [
         node.name
-        for node in ast.walk(trees.tree(path))
-        if isinstance(node, ast.FunctionDef) and node.returns and "Outputs[" in ast.unparse(node.returns)
+        for node in trees.nodes(path, ast.FunctionDef)
+        if node.returns and "Outputs[" in ast.unparse(node.returns)
     ]
 
 
 def _unused_calls(path: Path, deciders: set[tuple[str, str]]) -> list[str]:
     taken = {
         id(value)
-        for node in ast.walk(trees.tree(path))
+        for node in trees.nodes(path, ast.YieldFrom, ast.Call)
         for value in (
             [node.value]
             if isinstance(node, ast.YieldFrom)
             else node.args
-            if isinstance(node, ast.Call) and _name(node, path)[1] == COLLECTING
+            if _name(node, path)[1] == COLLECTING
             else []
         )
     }
     return [
         f"{path.name}:{node.lineno}"
-        for node in ast.walk(trees.tree(path))
-        if isinstance(node, ast.Call) and _name(node, path) in deciders and id(node) not in taken
+        for node in trees.nodes(path, ast.Call)
+        if _name(node, path) in deciders and id(node) not in taken
     ]
 
 

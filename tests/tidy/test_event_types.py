@@ -27,9 +27,5 @@ def test_each_event_type_is_written_by_one_module_and_applied_by_another() -> No
 
 
 def _names(path: Path) -> Iterator[str]:
-    for node in ast.walk(trees.tree(path)):
-        match node:
-            case ast.Attribute(attr=name) | ast.Name(id=name):
-                yield name
-            case _:
-                pass
+    yield from (node.attr for node in trees.nodes(path, ast.Attribute))
+    yield from (node.id for node in trees.nodes(path, ast.Name))

@@ -16,8 +16,8 @@ _OWN_DATABASES: Final = ("engine/agent/checkpoint.py", "engine/log/")
 
 
 def _statements(path: Path) -> Iterator[str]:
-    for node in ast.walk(trees.tree(path)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _SQL.search(node.value):
+    for node in trees.nodes(path, ast.Constant):
+        if isinstance(node.value, str) and _SQL.search(node.value):
             yield f"{trees.name_of(path)}:{node.lineno}: {node.value.strip()[:80]}"
 
 

@@ -1,9 +1,12 @@
 """The files of the repository, as the tidy tests see them."""
 
 import ast
+from collections import defaultdict
+from collections.abc import Iterator
 from functools import cache
+from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar, cast
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PACKAGES: Final = ("engine", "events", "projections", "tests")
@@ -20,6 +23,9 @@ MADE_BY_TOOLS: Final = frozenset(
         "dist",
     }
 )
+
+
+Node = TypeVar("Node", bound=ast.AST)
 
 
 @cache
@@ -50,6 +56,30 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(), filename=str(path))
 
 
+def nodes(path: Path, *types: type[Node]) -> Iterator[Node]:
+    """Yield the nodes of these types in a module, type by type."""
+    index = _nodes_by_type(path)
+    return chain.from_iterable(cast("list[Node]", index.get(kind, [])) for kind in types)
+
+
+@cache
+def _nodes_by_type(path: Path) -> dict[type[ast.AST], list[ast.AST]]:
+    """Return the nodes of a module, without contexts; a walk takes longer than to parse, so there is only one."""
+    index: defaultdict[type[ast.AST], list[ast.AST]] = defaultdict(list)
+    left: list[ast.AST] = [tree(path)]
+    while left:
+        node = left.pop()
+        index[type(node)].append(node)
+        for name in node._fields:
+            value: object = getattr(node, name, None)
+            if isinstance(value, list):
+                left += (item for item in cast("list[object]", value) if isinstance(item, ast.AST))
+            elif isinstance(value, ast.AST) and name != "ctx":
+                left.append(value)
+    return index
+
+
+@cache
 def name_of(path: Path) -> str:
     """Return the path relative to the repository root."""
     return path.relative_to(ROOT).as_posix()
