@@ -219,15 +219,19 @@ def _port(port: Json) -> Json:
 
 
 def _binding(value: Json) -> Json:
-    """Set the API group of the role, and of User and Group subjects, to that of RBAC if it is missing."""
+    """Set the API group of the role, and of User and Group subjects, to that of RBAC if it is missing or empty."""
     if (role := as_object(value.get("roleRef"))) is not None:
-        value = {**value, "roleRef": {"apiGroup": rbac.RIGHTS, **role}}
+        value = {**value, "roleRef": _in_rbac(role)}
     return _map_items(value, "subjects", _subject)
 
 
 def _subject(subject: Json) -> Json:
-    is_named = subject.get("kind") in ("User", "Group")
-    return {"apiGroup": rbac.RIGHTS, **subject} if is_named else subject
+    return _in_rbac(subject) if subject.get("kind") in ("User", "Group") else subject
+
+
+def _in_rbac(reference: Json) -> Json:
+    # Clients in Go send the empty group of a roleRef.
+    return {**reference, "apiGroup": reference.get("apiGroup") or rbac.RIGHTS}
 
 
 def _strategy(value: object, rolling: Json) -> Json:

@@ -123,9 +123,13 @@ async def test_missing_role_of_a_namespace_is_named() -> None:
         assert answer.json()["details"] == {"name": "reader", "group": GROUP, "kind": "roles"}
 
 
-async def test_group_of_a_bound_role_may_be_omitted() -> None:
+@pytest.mark.parametrize("omitted", [{}, {"apiGroup": ""}])
+async def test_group_of_a_bound_role_may_be_omitted(omitted: Json) -> None:
     async with alice() as (admin, _):
-        value = {"metadata": {"name": "new"}, "roleRef": {"kind": "ClusterRole", "name": "reader"}}
+        value: Json = {
+            "metadata": {"name": "new"},
+            "roleRef": {"kind": "ClusterRole", "name": "reader", **omitted},
+        }
         created = await admin.post(BINDINGS, json=value)
         assert created.json()["roleRef"] == bound("new", "reader")["roleRef"]
         assert (await admin.put(f"{BINDINGS}/new", json=bound("new", "reader"))).status_code == 200
