@@ -104,6 +104,25 @@ def test_certificates_are_read_from_contents(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("server", "proxy", "count"),
+    [
+        ("https://there", "", 1),
+        ("HTTPS://there", "http://proxy", 1),
+        ("http://there", "https://proxy", 1),
+        ("http://there", "http://proxy", 0),
+        ("http://there", "", 0),
+    ],
+)
+def test_authorities_of_the_system_are_loaded_for_tls_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: str, proxy: str, count: int
+) -> None:
+    made = certificates.make(tmp_path, dt.datetime.now(dt.UTC), ())
+    (tmp_path / "system.pem").write_bytes(made.authority)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "system.pem"))
+    assert len(kubeconfigs.tls(Access(server=server, proxy=proxy)).get_ca_certs()) == count
+
+
+@pytest.mark.parametrize(
     ("cluster", "user", "reason"),
     [
         ({}, {"auth-provider": {"name": "gcp"}}, "auth-provider"),
@@ -205,8 +224,10 @@ def test_renewed_certificate_of_an_exec_plugin_is_used(tmp_path: Path) -> None:
 
 
 async def test_requests_that_begin_together_load_the_certificates_once(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    made = await asyncio.to_thread(certificates.make, tmp_path, dt.datetime.now(dt.UTC), ())
+    authority = made.authority.decode()
     loads: list[str | None] = []
     create = ssl.create_default_context
 
@@ -221,10 +242,11 @@ async def test_requests_that_begin_together_load_the_certificates_once(
 
     monkeypatch.setattr(ssl, "create_default_context", counted)
     async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
-        api = MemberApi(Access(server=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"))
+        address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        api = MemberApi(Access(server=address, authority=authority))
         await asyncio.gather(*(api.version() for _ in range(5)))
         await api.aclose()
-    assert loads == [None]
+    assert loads == [authority]
 
 
 async def test_requests_that_begin_together_call_the_exec_plugin_once(tmp_path: Path) -> None:
