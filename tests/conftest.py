@@ -33,6 +33,8 @@ SUMMARIZED_S: Final = 60.0
 """From how many seconds on a run ends with a summary by folder."""
 EXAMPLES_MAX: Final = 40 * ROUNDS
 """Examples of a property in one run; the seeds are new in each run, so many runs try many."""
+QUICK_EXAMPLES_MAX: Final = EXAMPLES_MAX * 3 // 8
+"""The same in a run without slow tests, which is repeated after every change."""
 WALL_S_MAX: Final = 60.0
 """For tests that wait, or whose work is done by another process; generous, since others' load counts too."""
 
@@ -42,6 +44,9 @@ _OURS: Final = ["engine", "events", "projections"]
 
 # A shared machine stalls now and then, so examples have no deadline of their own; the limits above apply.
 hypothesis.settings.register_profile("reballast", deadline=None, print_blob=True, max_examples=EXAMPLES_MAX)
+hypothesis.settings.register_profile(
+    "quick", hypothesis.settings.get_profile("reballast"), max_examples=QUICK_EXAMPLES_MAX
+)
 hypothesis.settings.load_profile("reballast")
 
 # A collection of the garbage visits all modules and tests of the suite and finds hardly anything, so it is rare.
@@ -88,6 +93,12 @@ def _no_secret_is_logged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
     yield
     leaked = leaks.leaks(tmp_path_factory.getbasetemp())
     assert not leaked, "secrets in logs:\n" + "\n".join(leaked)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Try fewer examples of each property if the run leaves out slow tests."""
+    if "not slow" in config.option.markexpr:
+        hypothesis.settings.load_profile("quick")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

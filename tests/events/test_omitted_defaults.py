@@ -6,7 +6,7 @@ from typing import cast
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from msgspec import inspect
 
 from events import catalogue, codec, schemas
@@ -19,7 +19,6 @@ SCHEMAS = schemas.json_schemas()
 def test_equal_events_give_equal_bytes_with_explicit_or_omitted_defaults(
     entry: catalogue.EventType,
 ) -> None:
-    @settings(max_examples=20)
     @given(generating.values(SCHEMAS[entry.type]))
     def holds(data: object) -> None:
         event = msgspec.json.decode(msgspec.json.encode(data), type=entry.struct)
