@@ -114,7 +114,8 @@ def cluster_document(cluster: Cluster, *, managed: bool = False) -> KubeObject:
         "region": spec.region,
         "zones": list(spec.zones),
         "taints": [_taint(taint) for taint in spec.taints],
-        "resourceModels": msgspec.to_builtins(shown_models(spec)),
+        # Encoded and decoded, because patches and the write path change and read lists, not tuples.
+        "resourceModels": msgspec.json.decode(msgspec.json.encode(shown_models(spec))),
     }
     metadata = _metadata(cluster)
     if managed:

@@ -88,6 +88,23 @@ async def test_single_changes_are_small_events_and_combined_changes_replace_the_
         assert (shown["spec"]["region"], "taints" in shown["spec"]) == ("west", False)
 
 
+async def test_resource_models_are_kept_by_other_changes_and_can_be_patched() -> None:
+    grade: Json = {"grade": 0, "ranges": [{"name": "cpu", "min": "0", "max": str(2**63 - 1)}]}
+    second: Json = {"grade": 1, "ranges": [{"name": "cpu", "min": "2", "max": str(2**63 - 1)}]}
+    split = [{"op": "add", "path": "/spec/resourceModels/-", "value": second}]
+    split.append({"op": "replace", "path": "/spec/resourceModels/0/ranges/0/max", "value": "2"})
+    async with api() as (kube, services):
+        await kube.post(CLUSTERS, json=cluster("member1", resourceModels=[grade]))
+        await kube.patch(MEMBER1, json={"metadata": {"labels": {"a": "b"}}}, headers=MERGE)
+        (labelled,) = await events(services)
+        assert isinstance(labelled, clusters.ClusterLabelled)
+        assert (await kube.get(MEMBER1)).json()["spec"]["resourceModels"] == [grade]
+        patched = await kube.patch(MEMBER1, json=split, headers=JSON_PATCH)
+        assert patched.status_code == 200, patched.text
+        models = (await kube.get(MEMBER1)).json()["spec"]["resourceModels"]
+        assert [model["ranges"][0]["min"] for model in models] == ["0", "2"]
+
+
 async def test_label_change_keeps_the_time_of_a_taint() -> None:
     async with api() as (kube, services):
         await kube.post(CLUSTERS, json=tainted(TAINT))
