@@ -122,6 +122,40 @@ def test_missing_condition_is_empty() -> None:
     }
 
 
+def test_custom_kinds_of_karmada_have_the_columns_of_their_definitions() -> None:
+    quota: Json = {"overall": {"memory": "1Gi", "cpu": "2"}, "overallUsed": {}}
+    assert _cells(
+        _resource("policy.karmada.io", "v1alpha1", "federatedresourcequotas"),
+        {"metadata": _metadata("one"), "status": quota},
+    ) == {"Name": "one", "OVERALL": '{"cpu":"2","memory":"1Gi"}', "OVERALL_USED": "{}"}
+    target: Json = {"apiVersion": "apps/v1", "kind": "Deployment"}
+    assert _cells(
+        _resource("config.karmada.io", "v1alpha1", "resourceinterpretercustomizations"),
+        {"metadata": _metadata("one"), "spec": {"target": target}},
+    ) == {
+        "Name": "one",
+        "TARGET-API-VERSION": "apps/v1",
+        "TARGET-KIND": "Deployment",
+        "AGE": "3m14s",
+    }
+    reference: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    assert _cells(
+        _resource("autoscaling.karmada.io", "v1alpha1", "federatedhpas"),
+        {
+            "metadata": _metadata("one"),
+            "spec": {"scaleTargetRef": reference, "minReplicas": 0, "maxReplicas": 5},
+        },
+    ) == {
+        "Name": "one",
+        "REFERENCE-KIND": "Deployment",
+        "REFERENCE-NAME": "web",
+        "MINPODS": 0,
+        "MAXPODS": 5,
+        "REPLICAS": None,
+        "AGE": "3m14s",
+    }
+
+
 def test_event_columns_have_the_order_of_kubernetes() -> None:
     cells = _cells(_resource("", "v1", "events"), EVENT)
     assert list(cells) == [

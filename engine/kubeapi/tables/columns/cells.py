@@ -105,16 +105,6 @@ def count(path: str) -> Reading:
     return read
 
 
-def optional(path: str) -> Reading:
-    """Cell function: the text at a path, or None."""
-
-    def read(value: KubeObject, _now: int) -> str | None:
-        content = at(value, path)
-        return None if content is None else str(content)
-
-    return read
-
-
 def since(path: str, absent: str = ages.UNKNOWN) -> Reading:
     """Cell function: the age of the timestamp at a path, or ``absent``."""
     return lambda value, now: ages.since(at(value, path), now) if at(value, path) else absent

@@ -3,39 +3,41 @@
 from collections.abc import Mapping
 from typing import Final
 
+from engine.kubeapi.schema.resources import PrinterColumn
 from engine.kubeapi.tables.columns.cells import (
     AGE,
     NAME,
     NONE,
     Column,
     condition,
-    items,
     joined,
-    optional,
-    since,
     text,
     text_at,
     wide,
 )
-from events.kube_objects import KubeObject
+from engine.kubeapi.tables.columns.printer_columns import declared
 
 
-def _when(kind: str) -> Column:
+def _at(name: str, path: str, kind: str = "string") -> Column:
+    return declared(PrinterColumn(name=name, path=path, type=kind))
+
+
+def _condition(kind: str) -> Column:
     """Column with the status of the condition of type ``kind``; empty if the object has no such condition."""
     return text(kind.upper(), lambda value, _now: condition(value, kind))
 
 
-def _kinds(value: KubeObject, _now: int) -> str:
-    return " ".join(str(manifest.get("kind", "")) for manifest in items(value, "spec.workload.manifests"))
-
-
-_CAPITAL_AGE: Final = Column(name="AGE", reading=since("metadata.creationTimestamp"), type="date")
-_BINDING: Final = (NAME, _when("Scheduled"), _when("FullyApplied"), _CAPITAL_AGE)
+_CAPITAL_AGE: Final = _at("AGE", ".metadata.creationTimestamp", "date")
+_BINDING: Final = (NAME, _condition("Scheduled"), _condition("FullyApplied"), _CAPITAL_AGE)
 _POLICY: Final = (
     NAME,
-    text("CONFLICT-RESOLUTION", optional("spec.conflictResolution")),
-    text("PRIORITY", optional("spec.priority")),
+    _at("CONFLICT-RESOLUTION", ".spec.conflictResolution"),
+    _at("PRIORITY", ".spec.priority"),
     _CAPITAL_AGE,
+)
+_SCALED: Final = (
+    _at("REFERENCE-KIND", ".spec.scaleTargetRef.kind"),
+    _at("REFERENCE-NAME", ".spec.scaleTargetRef.name"),
 )
 
 COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
@@ -55,21 +57,31 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
     ),
     ("work.karmada.io", "ResourceBinding"): _BINDING,
     ("work.karmada.io", "ClusterResourceBinding"): _BINDING,
-    ("work.karmada.io", "Work"): (NAME, text("WORKLOAD-KIND", _kinds), _when("Applied"), _CAPITAL_AGE),
-    ("autoscaling.karmada.io", "FederatedHPA"): (
+    ("work.karmada.io", "Work"): (
         NAME,
-        text("REFERENCE-KIND", text_at("spec.scaleTargetRef.kind")),
-        text("REFERENCE-NAME", text_at("spec.scaleTargetRef.name")),
-        text("MINPODS", text_at("spec.minReplicas")),
-        text("MAXPODS", text_at("spec.maxReplicas")),
-        text("REPLICAS", text_at("status.currentReplicas")),
+        _at("WORKLOAD-KIND", ".spec.workload.manifests[*].kind"),
+        _condition("Applied"),
         _CAPITAL_AGE,
     ),
-    ("autoscaling.karmada.io", "CronFederatedHPA"): (
+    ("autoscaling.karmada.io", "FederatedHPA"): (
         NAME,
-        text("REFERENCE-KIND", text_at("spec.scaleTargetRef.kind")),
-        text("REFERENCE-NAME", text_at("spec.scaleTargetRef.name")),
+        *_SCALED,
+        _at("MINPODS", ".spec.minReplicas", "integer"),
+        _at("MAXPODS", ".spec.maxReplicas", "integer"),
+        _at("REPLICAS", ".status.currentReplicas", "integer"),
         _CAPITAL_AGE,
+    ),
+    ("autoscaling.karmada.io", "CronFederatedHPA"): (NAME, *_SCALED, _CAPITAL_AGE),
+    ("config.karmada.io", "ResourceInterpreterCustomization"): (
+        NAME,
+        _at("TARGET-API-VERSION", ".spec.target.apiVersion"),
+        _at("TARGET-KIND", ".spec.target.kind"),
+        _CAPITAL_AGE,
+    ),
+    ("policy.karmada.io", "FederatedResourceQuota"): (
+        NAME,
+        _at("OVERALL", ".status.overall"),
+        _at("OVERALL_USED", ".status.overallUsed"),
     ),
     ("policy.karmada.io", "PropagationPolicy"): _POLICY,
     ("policy.karmada.io", "ClusterPropagationPolicy"): _POLICY,
