@@ -162,12 +162,32 @@ def test_cpu_metric_of_v1_comes_last() -> None:
     assert autoscalers.to_stored(autoscalers.to_served(first)) == WHOLE
 
 
+def test_behavior_is_read_as_kubernetes_writes_it() -> None:
+    policy = {"Type": "Pods", "Value": 2, "PeriodSeconds": 15}
+    rules = {"StabilizationWindowSeconds": 0, "SelectPolicy": None, "Policies": [policy], "Tolerance": "50m"}
+    text = json.dumps({"ScaleUp": rules, "ScaleDown": None})
+    notes = {"annotations": {"autoscaling.alpha.kubernetes.io/behavior": text}}
+    shown = WHOLE.with_fields({"apiVersion": "autoscaling/v1", "metadata": notes})
+    assert autoscalers.to_stored(shown).at("spec", "behavior") == {
+        "scaleUp": {
+            "stabilizationWindowSeconds": 0,
+            "policies": [{"type": "Pods", "value": 2, "periodSeconds": 15}],
+            "tolerance": "50m",
+        }
+    }
+
+
 @pytest.mark.parametrize("name", ["metrics", "behavior", "current-metrics", "conditions"])
 @pytest.mark.parametrize("text", ["", "{", "[" * 5_000, '"\\ud800'])
 def test_annotations_that_are_no_json_are_refused(name: str, text: str) -> None:
     notes = {"annotations": {f"autoscaling.alpha.kubernetes.io/{name}": text}}
     with pytest.raises(autoscalers.ConversionError):
         autoscalers.to_stored(WHOLE.with_fields({"apiVersion": "autoscaling/v1", "metadata": notes}))
+
+
+def test_nested_annotation_is_converted() -> None:
+    notes = {"annotations": {"autoscaling.alpha.kubernetes.io/behavior": '{"a":' * 900 + "1" + "}" * 900}}
+    assert autoscalers.to_stored(WHOLE.with_fields({"metadata": notes})).kind
 
 
 @pytest.mark.parametrize(

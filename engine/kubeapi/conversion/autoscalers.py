@@ -11,7 +11,7 @@ import msgspec
 
 from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.patching.managed_fields import Path
-from events.json_values import DECODING_ERRORS, Json, as_object, list_at, object_at
+from events.json_values import DECODING_ERRORS, Json, as_list, as_object, list_at, object_at
 from events.kube_objects import KubeObject
 
 V1: Final = "autoscaling/v1"
@@ -23,6 +23,9 @@ _METRICS: Final = f"{_PREFIX}metrics"
 _BEHAVIOR: Final = f"{_PREFIX}behavior"
 _CURRENT: Final = f"{_PREFIX}current-metrics"
 _CONDITIONS: Final = f"{_PREFIX}conditions"
+_BEHAVIOR_LEVELS: Final = 4
+"""A behavior has rules, with a list of policies."""
+
 _ROUND_TRIP: Final = frozenset({_METRICS, _BEHAVIOR, _CURRENT, _CONDITIONS})
 _OWNED: Final[tuple[tuple[Path, Path], ...]] = (
     (("f:spec", "f:targetCPUUtilizationPercentage"), ("f:spec", "f:metrics")),
@@ -73,7 +76,7 @@ def to_stored(value: KubeObject) -> KubeObject:
         metrics.append({"type": "Resource", "resource": {"name": "cpu", "target": target}})
     spec |= {"metrics": metrics} if metrics else {}
     if (behavior := as_object(_read(notes, _BEHAVIOR))) is not None:
-        spec["behavior"] = behavior
+        spec["behavior"] = _uncapitalized(behavior)
     used = status.pop("currentCPUUtilizationPercentage", None)
     current = [_nested(metric, _CURRENT_WORD) for metric in _objects(_read(notes, _CURRENT))]
     if not current and used is not None:
@@ -168,7 +171,7 @@ def _selector(name: str) -> str:
 def _source(metric: Json) -> tuple[str, Json]:
     """Return the name and the value of the field that a metric's type names: its metric source."""
     kind = str(metric.get("type", ""))
-    name = kind[:1].lower() + kind[1:]
+    name = _lowered(kind)
     return name, object_at(metric, name)
 
 
@@ -194,6 +197,20 @@ def _read(notes: Json, name: str) -> object:
         return msgspec.json.decode(str(text))
     except DECODING_ERRORS:
         raise ConversionError(f"metadata.annotations.{name}: is no JSON") from None
+
+
+def _uncapitalized(value: object, levels: int = _BEHAVIOR_LEVELS) -> object:
+    """Return a value with field names in their JSON form: Kubernetes writes the behavior with Go's names."""
+    items, fields = as_list(value), as_object(value)
+    if levels and items is not None:
+        return [_uncapitalized(item, levels - 1) for item in items]
+    if levels and fields is not None:
+        return _present({_lowered(name): _uncapitalized(item, levels - 1) for name, item in fields.items()})
+    return value
+
+
+def _lowered(name: str) -> str:
+    return name[:1].lower() + name[1:]
 
 
 def _chosen_fields(source: Json, *names: str) -> Json:
