@@ -160,7 +160,6 @@ def test_scalars_and_lists_without_keys_are_read() -> None:
 WRONG: list[tuple[KubeObject, str]] = [
     (_definition(scope="Everywhere"), "spec.scope"),
     (_definition(group=""), "spec.group"),
-    (_definition(versions=[{**VERSION, "served": False}]), "no version is served"),
     (_definition(versions=[{"name": "v1", "served": True}]), "schemas are required"),
     (_definition().with_metadata({"name": "other"}), "houses.example.com"),
 ]
@@ -170,6 +169,10 @@ WRONG: list[tuple[KubeObject, str]] = [
 def test_invalid_definition_is_refused(definition: KubeObject, words: str) -> None:
     with pytest.raises(custom_kinds.DefinitionError, match=words):
         custom_kinds.read(definition)
+
+
+def test_definition_may_serve_no_version() -> None:
+    assert custom_kinds.read(_definition(versions=[{**VERSION, "served": False}])) == ()
 
 
 def test_deeply_nested_schema_is_refused() -> None:
@@ -206,7 +209,7 @@ def test_errors_about_a_long_field_name_take_bounded_memory() -> None:
     fields: Json = {f"field{index}": {} for index in range(2_000)}
     schema: Json = {"type": "object", "properties": {"a" * 50_000: {"type": "object", "properties": fields}}}
     definition = _definition(versions=[{**VERSION, "schema": {"openAPIV3Schema": schema}}])
-    wrong = messages.bounded(definitions.faults(definition))
+    wrong = messages.bounded(definitions.definition(definition, None))
     assert wrong
     assert sum(len(cause.text) for cause in wrong) < 2 * 1024 * 1024
 
@@ -237,7 +240,7 @@ def test_errors_about_a_long_field_name_take_bounded_memory() -> None:
 def test_paths_of_the_scale_are_below_spec_and_status(scale: Json, words: list[str]) -> None:
     paths = {**object_at(VERSION, "subresources", "scale"), **scale}
     version = {**VERSION, "subresources": {"scale": paths}}
-    wrong = definitions.faults(_definition(versions=[version]))
+    wrong = definitions.definition(_definition(versions=[version]), None)
     assert [cause.text.removeprefix("spec.subresources.scale.") for cause in wrong] == words
 
 
@@ -265,6 +268,7 @@ def test_custom_kind_cannot_have_the_name_of_a_builtin_kind() -> None:
 
 
 def test_group_of_a_definition_has_a_dot() -> None:
-    wrong = definitions.faults(_definition(group="apps").with_metadata({"name": "houses.apps"}))
+    definition = _definition(group="apps").with_metadata({"name": "houses.apps"})
+    wrong = definitions.definition(definition, None)
     words = 'spec.group: Invalid value: "apps": should be a domain with at least one dot'
     assert [cause.text for cause in wrong] == [words]

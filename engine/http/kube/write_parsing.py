@@ -15,15 +15,12 @@ from engine import loop_share
 from engine.http import incoming_requests
 from engine.http.kube import access, bodies, requests
 from engine.karmada.default_tolerations import TolerationSeconds
-from engine.kubeapi.admission.rules import definitions
 from engine.kubeapi.conversion import scales
 from engine.kubeapi.errors import causes, status_objects
-from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause, StatusError
 from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.requests import body_checks
 from engine.kubeapi.rights.rbac import User
-from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import ApiPath, Resource
 from engine.writing.edits.applying import Application
 from engine.writing.edits.objects import SCALE, STATUSES, Creation, Replacement, RequestedEdit, Writer
@@ -31,7 +28,6 @@ from engine.writing.edits.patching import Patch, check_patch_type, is_expanding
 from engine.writing.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
 from engine.writing.edits.status import StatusApplication, StatusPatch, StatusReplacement
 from events import vocabulary
-from events.kube_objects import KubeObject
 
 _LARGE: Final = loop_share.LARGE_BYTES + 1
 _GENERATED_LETTERS: Final = 5
@@ -105,8 +101,6 @@ class Parsing:
             write = structs.replace(write, prefix=prefix)
         if repeated:
             write = _with_repeated(write, repeated)
-        if resource.qualified == custom_kinds.DEFINITIONS:
-            await loop_share.apart(write.body_bytes, _check_served, resource, body)
         return write, Creation(write.writer, body.with_metadata({"name": name}))
 
     async def replacement(
@@ -121,8 +115,6 @@ class Parsing:
         write = _with_repeated(write, repeated)
         if api_path.part in STATUSES:
             return write, StatusReplacement(write.writer, body)
-        if resource.qualified == custom_kinds.DEFINITIONS:
-            await loop_share.apart(write.body_bytes, _check_served, resource, body)
         return write, Replacement(write.writer, body)
 
     async def patch(
@@ -225,14 +217,3 @@ def _with_repeated(write: WriteRequest, paths: list[str]) -> WriteRequest:
     if not messages or write.query.validation != "Warn":
         return write
     return structs.replace(write, warnings=write.warnings + messages)
-
-
-def _check_served(resource: Resource, body: KubeObject) -> None:
-    """Raise StatusError for a CustomResourceDefinition whose kind could not be served."""
-    if wrong := words.bounded(definitions.faults(body)):
-        raise status_objects.invalid(resource, body.name, wrong)
-    try:
-        custom_kinds.read(body)
-    except custom_kinds.DefinitionError as error:
-        cause = Cause(field=error.field, reason="FieldValueInvalid", message=error.reason)
-        raise status_objects.invalid(resource, body.name, [cause]) from None

@@ -26,7 +26,7 @@ _HEAD: Final[Mapping[str, Field]] = {
 
 
 def read(definition: KubeObject) -> tuple[Resource, ...]:
-    """Return one resource per served version of a definition; raises DefinitionError."""
+    """Return one resource per served version of a definition, maybe none; raises DefinitionError."""
     spec = definition.object_at("spec")
     names = object_at(spec, "names")
     group, plural, kind = (
@@ -64,8 +64,6 @@ def read(definition: KubeObject) -> tuple[Resource, ...]:
                 structure=as_object(at(version, "schema", "openAPIV3Schema")),
             )
         )
-    if not result:
-        raise DefinitionError("spec.versions", "no version is served")
     return tuple(result)
 
 

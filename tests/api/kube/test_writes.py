@@ -281,6 +281,26 @@ async def test_service_that_becomes_internal_loses_its_node_ports() -> None:
         assert "nodePort" not in changed.json()["spec"]["ports"][0]
 
 
+@pytest.mark.parametrize(
+    ("kind", "query"),
+    [("application/merge-patch+json", ""), ("application/apply-patch+yaml", "?fieldManager=me&force=true")],
+)
+async def test_patched_definition_is_checked_as_a_created_one(kind: str, query: str) -> None:
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    value = definition("ships", "Ship")
+    without_schema = {"name": "v1", "served": True, "storage": True, "schema": None}
+    async with api() as (client, _):
+        assert (await client.post(definitions, json=value)).status_code == 201
+        patch: Json = {**value, "spec": {**object_at(value, "spec"), "versions": [without_schema]}}
+        answer = await client.patch(
+            f"{definitions}/ships.example.io{query}",
+            content=json.dumps(patch),
+            headers={"content-type": kind},
+        )
+        assert answer.status_code == 422, answer.text
+        assert (await client.get("/apis/example.io/v1/namespaces/default/ships")).status_code == 200
+
+
 async def test_stricter_schema_refuses_new_faults_of_stored_objects_only() -> None:
     definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     path = "/apis/example.io/v1/namespaces/default/ships"

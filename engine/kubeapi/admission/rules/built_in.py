@@ -7,7 +7,7 @@ had, so an object that another producer wrote without this validation can still 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from engine.kubeapi.admission.rules import autoscaling, core, networking, rbac, workloads
+from engine.kubeapi.admission.rules import autoscaling, core, definitions, networking, rbac, workloads
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
@@ -25,6 +25,7 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     ("apps", "Deployment"): workloads.deployment,
     ("apps", "ReplicaSet"): workloads.replica_set,
     ("apps", "StatefulSet"): workloads.stateful_set,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): definitions.definition,
     ("autoscaling", "HorizontalPodAutoscaler"): autoscaling.autoscaler,
     ("batch", "CronJob"): workloads.cron_job,
     ("batch", "Job"): workloads.job,

@@ -6,6 +6,7 @@ from typing import Final
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.schema import custom_kinds
 from events.json_values import Json, as_object, at, list_at, object_at, objects_at
 from events.kube_objects import KubeObject
 
@@ -16,8 +17,21 @@ _PATH_WORDS: Final = "must be a simple json path starting with ."
 _ROOT: Final = "spec.validation.openAPIV3Schema"
 
 
-def faults(definition: KubeObject) -> Iterator[Cause]:
-    """Yield the validation errors of a CustomResourceDefinition."""
+def definition(value: KubeObject, _live: KubeObject | None) -> Iterator[Cause]:
+    """Yield the errors of a CustomResourceDefinition."""
+    is_wrong = False
+    for cause in _faults(value):
+        is_wrong = True
+        yield cause
+    if is_wrong:
+        return
+    try:
+        custom_kinds.read(value)
+    except custom_kinds.DefinitionError as error:
+        yield Cause(field=error.field, reason="FieldValueInvalid", message=error.reason)
+
+
+def _faults(definition: KubeObject) -> Iterator[Cause]:
     spec = definition.object_at("spec")
     names = object_at(spec, "names")
     name = definition.name
@@ -33,7 +47,7 @@ def faults(definition: KubeObject) -> Iterator[Cause]:
         yield from words.each_invalid("spec.group", group, wrong)
         if not wrong and "." not in group:
             yield causes.invalid("spec.group", group, "should be a domain with at least one dot")
-    yield from words.one_of({"scope": None, **spec}, "scope", "spec", ("Cluster", "Namespaced"))
+    yield from words.one_of(spec, "scope", "spec", ("Cluster", "Namespaced"))
     versions = objects_at(spec, "versions")
     for index, version in enumerate(versions):
         # The API server reports errors of a single version at the top level of the spec, of several by
