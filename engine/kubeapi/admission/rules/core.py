@@ -145,7 +145,7 @@ def claim(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
 
 def _ports(ports: list[Json], sort: str) -> Iterator[Cause]:
     names: set[str] = set()
-    seen: set[tuple[object, object]] = set()
+    seen: set[str] = set()
     for index, port in enumerate(ports):
         where, name = f"spec.ports[{index}]", str(port.get("name") or "")
         if name:
@@ -162,13 +162,14 @@ def _ports(ports: list[Json], sort: str) -> Iterator[Cause]:
         if port.get("nodePort") and sort == "ClusterIP":
             yield causes.forbidden(f"{where}.nodePort", "may not be used when `type` is 'ClusterIP'")
     for index, port in enumerate(ports):
-        key = (port.get("protocol"), port.get("port"))
+        protocol, number = port.get("protocol"), port.get("port")
+        key = f"{protocol}/{number}"
         if key in seen:
             shown = {
                 "Name": "",
-                "Protocol": key[0],
+                "Protocol": protocol,
                 "AppProtocol": None,
-                "Port": key[1],
+                "Port": number,
                 "TargetPort": 0,
                 "NodePort": 0,
             }

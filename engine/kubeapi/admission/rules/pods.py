@@ -168,9 +168,10 @@ def _source(variable: Json, source: Json, path: str) -> Iterator[Cause]:
 
 
 def _mounts(mounts: list[Json], path: str, volumes: set[str]) -> Iterator[Cause]:
-    seen: set[object] = set()
+    seen: set[str] = set()
     for index, mount in enumerate(mounts):
-        where, name, point = f"{path}[{index}]", mount.get("name"), mount.get("mountPath")
+        where = f"{path}[{index}]"
+        name, point = (str(mount.get(field) or "") for field in ("name", "mountPath"))
         if not name:
             yield causes.required(f"{where}.name")
         elif name not in volumes:
