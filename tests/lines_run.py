@@ -20,18 +20,21 @@ class LinesRun:
         """Start at none."""
         self.count = 0
 
-    def trace(self, _frame: FrameType, event: str, _value: object) -> "TraceFunction":
-        """Count a line. The interpreter calls this for each function, and its result for each line."""
-        if event == "line":
-            self.count += 1
-        return self.trace
+    def tracing(self) -> "TraceFunction":
+        """Return what the interpreter calls for each function; its result is called for each line, so it is brief."""
+
+        def count(_frame: FrameType, event: str, _value: object) -> None:
+            if event == "line":
+                self.count += 1
+
+        return lambda _frame, _event, _value: count
 
 
 @contextmanager
 def counted() -> Generator[LinesRun]:
     """Count the lines that this thread runs in functions called by the block."""
     lines, former = LinesRun(), sys.gettrace()
-    sys.settrace(lines.trace)
+    sys.settrace(lines.tracing())
     try:
         yield lines
     finally:
