@@ -11,6 +11,7 @@ from engine.log import port, shared_waits
 from engine.log.memory import MemoryLog
 from events.records import Record, StoredRecord
 from tests.api.servers import TOKEN, client, kube_client, serving
+from tests.api.story_records import moved
 from tests.proof.logs import to_append
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -137,6 +138,18 @@ async def test_successful_write_does_not_query_the_log_end(replica: Replica) -> 
     before = replica.log.asked
     assert (await replica.kube.post(MAPS, json={"metadata": {"name": "new"}})).status_code == 201
     assert replica.log.asked == before
+
+
+async def test_binding_that_another_replica_returned_is_replaced() -> None:
+    path = "/apis/work.karmada.io/v1alpha2/namespaces/default/resourcebindings/web-deployment"
+    log = SharedLog()
+    async with serving(log=log) as services, kube_client(services) as kube:
+        await log.elsewhere(await moved())
+        async with serving(to_append(await log.read_all(0, 1_000))) as others, kube_client(others) as other:
+            binding = (await other.get(path)).json()
+        binding["spec"]["suspension"] = {"scheduling": True}
+        answer = await kube.put(path, json=binding)
+        assert answer.status_code == 200, answer.text
 
 
 async def test_kind_defined_through_another_replica_is_served(replica: Replica) -> None:

@@ -247,7 +247,9 @@ class WriteRequests:
         binding = await self._plane.get(resource, api_path.namespace, api_path.name)
         if binding is None:
             raise status_objects.not_found(resource, api_path.name)
-        change, edited = binding_changes.read(resource, binding, edit)
+        # The read has caught up with versions that other replicas returned.
+        writer = structs.replace(edit.writer, newest=self._plane.last_number())
+        change, edited = binding_changes.read(resource, binding, structs.replace(edit, writer=writer))
         if not change.is_empty:
             answer = await self._write_api.change(change, dry_run=write.query.dry_run, source=CLIENT_SOURCE)
             _written(answer, resource, api_path.name)
