@@ -89,10 +89,9 @@ class ActionExecutor:
             raise SupersededError("a newer work arrived")
         manifest, overwrites = await self._desired_object(entry)
         live: KubeObject | None = None
-        is_scaled = self._scaled.scales(identity_of(ref))
-        retained = object_preparation.retained_paths(
-            manifest, work.reading, is_scaled=is_scaled or object_preparation.retains_replicas(manifest)
-        )
+        is_retained = object_preparation.retains_replicas(manifest)
+        is_scaled = is_retained or self._scaled.scales(identity_of(ref))
+        retained = object_preparation.retained_paths(manifest, work.reading, is_scaled=is_scaled)
         # Read the object before the apply only if it may belong to another client or has fields to retain.
         if entry.applied is None or is_drift or retained:
             live = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
@@ -103,9 +102,7 @@ class ActionExecutor:
         # answers with a conflict instead of overwriting.
         force = live is not None or entry.applied is not None
         done = await self._apply(resource, manifest, force=force)
-        seen = self.observe(
-            done, ref, work.reading, is_retained=object_preparation.retains_replicas(manifest)
-        )
+        seen = self.observe(done, ref, work.reading, is_retained=is_retained)
         entry.applied = Applied(
             ref=ref,
             term=work.term,
@@ -113,7 +110,7 @@ class ActionExecutor:
             content=reconciliation.content_of(work),
             uid=seen.uid,
             fields=seen.fields,
-            is_retained=object_preparation.retains_replicas(manifest),
+            is_retained=is_retained,
         )
         # A watch may have delivered a later change before this response.
         if entry.seen is None or not reconciliation.is_older(seen, entry.seen):
