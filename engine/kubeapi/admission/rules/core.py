@@ -131,9 +131,10 @@ def claim(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
         if mode not in known:
             yield causes.unsupported("spec.accessModes", mode, known)
     requested = object_at(spec, "resources", "requests")
+    size = quantity.nano_units_of(requested.get("storage"))
     if "storage" not in requested:
         yield causes.required("spec.resources[storage]")
-    elif not _is_positive(requested["storage"]):
+    elif size is not None and size <= 0:
         yield causes.invalid("spec.resources[storage]", requested["storage"], "must be greater than zero")
     name = spec.get("storageClassName")
     if isinstance(name, str) and name:
@@ -165,15 +166,8 @@ def _ports(ports: list[Json], sort: str) -> Iterator[Cause]:
         protocol, number = port.get("protocol"), port.get("port")
         key = f"{protocol}/{number}"
         if key in seen:
-            shown = {
-                "Name": "",
-                "Protocol": protocol,
-                "AppProtocol": None,
-                "Port": number,
-                "TargetPort": 0,
-                "NodePort": 0,
-            }
-            yield _duplicate(f"spec.ports[{index}]", shown)
+            shown = {"Name": "", "Protocol": protocol, "AppProtocol": None, "Port": number}
+            yield causes.duplicate(f"spec.ports[{index}]", {**shown, "TargetPort": 0, "NodePort": 0})
         seen.add(key)
 
 
@@ -210,20 +204,6 @@ def _unchanged(value: KubeObject, live: KubeObject | None, names: tuple[str, ...
     for name in names:
         if (live.at(name) or {}) != (value.at(name) or {}):
             yield causes.forbidden(name, detail)
-
-
-def _duplicate(path: str, value: object) -> Cause:
-    message = f"Duplicate value: {msgspec.json.encode(value).decode()}"
-    return Cause(field=path, reason="FieldValueDuplicate", message=message)
-
-
-def _is_positive(value: object) -> bool:
-    if not isinstance(value, str | int | float) or isinstance(value, bool):
-        return True
-    try:
-        return quantity.nano_units(value) > 0
-    except quantity.QuantityError:
-        return True
 
 
 def _bytes(text: object) -> bytes:
