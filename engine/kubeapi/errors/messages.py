@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from typing import Final
+from typing import Final, TypeGuard
 
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors.status_objects import Cause
@@ -180,7 +180,7 @@ def each_invalid(path: str, value: object, faults: list[str]) -> Iterator[Cause]
 def not_negative(fields: Json, name: str, path: str) -> Iterator[Cause]:
     """Yield an error if the field ``name`` is set and negative."""
     value = fields.get(name)
-    if is_number(value) and int(str(value)) < 0:
+    if is_number(value) and value < 0:
         yield causes.invalid(_below(path, name), value, AT_LEAST_ZERO)
 
 
@@ -192,7 +192,7 @@ def one_of(fields: Json, name: str, path: str, choices: Collection[str]) -> Iter
 
 
 def port(value: object, path: str) -> Iterator[Cause]:
-    if is_number(value) and not 1 <= int(str(value)) <= limits.PORT_MAX:
+    if is_number(value) and not 1 <= value <= limits.PORT_MAX:
         yield causes.invalid(path, value, PORT)
 
 
@@ -209,7 +209,7 @@ def amount(value: object, path: str) -> Iterator[Cause]:
     if isinstance(value, str):
         if not _PERCENT.fullmatch(value):
             yield causes.invalid(path, value, _PERCENT_WORDS)
-    elif is_number(value) and int(str(value)) < 0:
+    elif is_number(value) and value < 0:
         yield causes.invalid(path, value, AT_LEAST_ZERO)
 
 
@@ -248,7 +248,7 @@ def selector(value: object, path: str) -> Iterator[Cause]:
             yield from each_invalid(f"{where}.values[{number}]", text, value_faults(str(text)))
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[int]:
     """Whether the value is an integer; False for booleans."""
     return isinstance(value, int) and not isinstance(value, bool)
 

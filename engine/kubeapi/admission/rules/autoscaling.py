@@ -27,11 +27,11 @@ _ABOVE_ZERO: Final = "must be greater than 0"
 def autoscaler(value: KubeObject, _live: KubeObject | None) -> Iterator[Cause]:
     spec = value.object_at("spec")
     least, most = spec.get("minReplicas"), spec.get("maxReplicas") or 0
-    if words.is_number(least) and int(str(least)) < 1:
+    if words.is_number(least) and least < 1:
         yield causes.invalid("spec.minReplicas", least, "must be greater than or equal to 1")
-    if words.is_number(most) and int(str(most)) < 1:
+    if words.is_number(most) and most < 1:
         yield causes.invalid("spec.maxReplicas", most, _ABOVE_ZERO)
-    if words.is_number(least) and words.is_number(most) and int(str(most)) < int(str(least)):
+    if words.is_number(least) and words.is_number(most) and most < least:
         yield causes.invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`")
     yield from _target(object_at(spec, "scaleTargetRef"), "spec.scaleTargetRef")
     metrics = objects_at(spec, "metrics")
@@ -132,7 +132,7 @@ def _amounts(target: Json, path: str) -> Iterator[Cause]:
         if amount is not None and amount <= 0:
             yield causes.invalid(f"{path}.{name}", target[name], "must be positive")
     share = target.get("averageUtilization")
-    if words.is_number(share) and int(str(share)) < 1:
+    if words.is_number(share) and share < 1:
         yield causes.invalid(f"{path}.averageUtilization", share, _ABOVE_ZERO)
 
 
@@ -160,7 +160,7 @@ def _rules(rules: Json, path: str) -> Iterator[Cause]:
     """Validate the scaling behavior of one direction."""
     window = rules.get("stabilizationWindowSeconds")
     yield from words.not_negative(rules, "stabilizationWindowSeconds", path)
-    if words.is_number(window) and int(str(window)) > _WINDOW_S_MAX:
+    if words.is_number(window) and window > _WINDOW_S_MAX:
         where = f"{path}.stabilizationWindowSeconds"
         yield causes.invalid(where, window, f"must be less than or equal to {_WINDOW_S_MAX}")
     yield from words.one_of(rules, "selectPolicy", path, ("Disabled", "Max", "Min"))
@@ -175,10 +175,10 @@ def _policy(policy: Json, path: str) -> Iterator[Cause]:
     yield from words.one_of({"type": "", **policy}, "type", path, ("Percent", "Pods"))
     for name in ("value", "periodSeconds"):
         amount = policy.get(name) or 0
-        if words.is_number(amount) and int(str(amount)) <= 0:
+        if words.is_number(amount) and amount <= 0:
             yield causes.invalid(f"{path}.{name}", amount, "must be greater than zero")
     period = policy.get("periodSeconds")
-    if words.is_number(period) and int(str(period)) > _PERIOD_S_MAX:
+    if words.is_number(period) and period > _PERIOD_S_MAX:
         yield causes.invalid(
             f"{path}.periodSeconds", period, f"must be less than or equal to {_PERIOD_S_MAX}"
         )

@@ -95,13 +95,8 @@ def service(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
     yield from _ports(ports, str(type_name))
     yield from words.labels(spec.get("selector"), "spec.selector")
     yield from words.one_of(spec, "sessionAffinity", "spec", ("ClientIP", "None"))
-    sticky = as_object(at(spec, "sessionAffinityConfig", "clientIP"))
-    seconds = (sticky or {}).get("timeoutSeconds")
-    if (
-        spec.get("sessionAffinity") == "ClientIP"
-        and words.is_number(seconds)
-        and not 0 < int(str(seconds)) <= _DAY_S
-    ):
+    seconds = at(spec, "sessionAffinityConfig", "clientIP", "timeoutSeconds")
+    if spec.get("sessionAffinity") == "ClientIP" and words.is_number(seconds) and not 0 < seconds <= _DAY_S:
         where = "spec.sessionAffinityConfig.clientIP.timeoutSeconds"
         yield causes.invalid(where, seconds, f"must be greater than 0 and less than {_DAY_S}")
     family = ("PreferDualStack", "RequireDualStack", "SingleStack")

@@ -133,7 +133,7 @@ def _policy_port(policy_port: Json, path: str) -> Iterator[Cause]:
     elif port is None:
         yield causes.invalid(f"{path}.endPort", end, "must be specified when `port` is specified")
     else:
-        if words.is_number(port) and words.is_number(end) and int(str(end)) < int(str(port)):
+        if words.is_number(port) and words.is_number(end) and end < port:
             yield causes.invalid(f"{path}.endPort", end, "must be greater than or equal to `port`")
         yield from words.port(end, f"{path}.endPort")
 

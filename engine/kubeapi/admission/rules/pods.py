@@ -336,7 +336,7 @@ def _spread(constraints: object, path: str) -> Iterator[Cause]:
             constraint.get("maxSkew"),
             str(constraint.get("topologyKey") or ""),
         )
-        if not words.is_number(skew) or int(str(skew)) <= 0:
+        if not words.is_number(skew) or skew <= 0:
             yield causes.invalid(f"{where}.maxSkew", skew or 0, "must be greater than zero")
         if not key:
             yield causes.required(f"{where}.topologyKey", "can not be empty")

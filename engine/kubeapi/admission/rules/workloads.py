@@ -78,7 +78,7 @@ def deployment(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
     yield from words.not_negative(spec, "revisionHistoryLimit", "spec")
     yield from words.not_negative(spec, "progressDeadlineSeconds", "spec")
     deadline, ready = spec.get("progressDeadlineSeconds"), spec.get("minReadySeconds") or 0
-    if words.is_number(deadline) and words.is_number(ready) and int(str(deadline)) <= int(str(ready)):
+    if words.is_number(deadline) and words.is_number(ready) and deadline <= ready:
         yield causes.invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")
     if live is not None:
         yield from _same_selector(spec, live)
@@ -256,11 +256,8 @@ def _strategy(strategy: Json) -> Iterator[Cause]:
     else:
         update = rolling or {}
         most, surge = update.get("maxUnavailable"), update.get("maxSurge")
-        wrong = [
-            *words.amount(most, f"{path}.maxUnavailable"),
-            *words.amount(surge, f"{path}.maxSurge"),
-        ]
-        yield from wrong
+        yield from words.amount(most, f"{path}.maxUnavailable")
+        yield from words.amount(surge, f"{path}.maxSurge")
         if most in _NOTHING and surge in _NOTHING:
             yield causes.invalid(f"{path}.maxUnavailable", most, "may not be 0 when `maxSurge` is 0")
         yield from words.at_most_all(most, f"{path}.maxUnavailable")
@@ -318,7 +315,7 @@ def priority_class(value: KubeObject, live: KubeObject | None) -> Iterator[Cause
             f" error: {name} is not a known system priority class"
         )
         yield causes.forbidden("metadata.name", detail)
-    elif words.is_number(number) and int(str(number)) > _PRIORITY_MAX and not is_systems:
+    elif words.is_number(number) and number > _PRIORITY_MAX and not is_systems:
         detail = f"maximum allowed value of a user defined priority is {_PRIORITY_MAX}"
         yield causes.forbidden("value", detail)
     yield from words.one_of(value.document, "preemptionPolicy", "", ("PreemptLowerPriority", "Never"))
