@@ -1,6 +1,7 @@
 """The one reading of a proof: each record once, and on SQLite only those that the proved shards need."""
 
 import asyncio
+import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +22,22 @@ HALVES = [tuple(range(start, topics.SHARDS, 2)) for start in (0, 1)]
 Tamper = Callable[[sqlite3.Connection, StoredRecord], None]
 
 
-async def recorded(directory: Path) -> list[StoredRecord]:
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[StoredRecord]]:
+    """The directory of a closed log, and its records."""
+    directory = tmp_path_factory.mktemp("recording")
+    return directory, asyncio.run(_record(directory))
+
+
+@pytest.fixture
+def history(recording: tuple[Path, list[StoredRecord]], tmp_path: Path) -> list[StoredRecord]:
+    """The records of a log, a copy of which is in ``tmp_path``."""
+    directory, stored = recording
+    shutil.copytree(directory, tmp_path, dirs_exist_ok=True)
+    return stored
+
+
+async def _record(directory: Path) -> list[StoredRecord]:
     async with logs.opened(directory) as log:
         story = Story(log)
         await logs.play(story)
@@ -100,9 +116,8 @@ def _write(connection: sqlite3.Connection, record: StoredRecord, blob: bytes) ->
     ],
 )
 async def test_proofs_of_two_halves_find_what_one_proof_finds(
-    tmp_path: Path, topic: str, tamper: Tamper
+    history: list[StoredRecord], tmp_path: Path, topic: str, tamper: Tamper
 ) -> None:
-    history = await recorded(tmp_path)
     from_engine = [record for record in history if record.headers["ce_source"] != "/clients"]
     record = [output for output in from_engine if output.topic == topic and not chain.may_be_step(output)][-1]
     await asyncio.to_thread(_change, tmp_path, tamper, [record])
@@ -114,8 +129,8 @@ async def test_proofs_of_two_halves_find_what_one_proof_finds(
     assert whole.records <= parts.records <= len(history)
 
 
-async def test_halves_check_every_record(tmp_path: Path) -> None:
-    changed = (await recorded(tmp_path))[1::2]
+async def test_halves_check_every_record(history: list[StoredRecord], tmp_path: Path) -> None:
+    changed = history[1::2]
     await asyncio.to_thread(_change, tmp_path, flipped, changed)
     _, parts = await proved(tmp_path)
     numbers = {finding.where for finding in parts.findings if finding.kind == "checksum"}
@@ -155,11 +170,11 @@ def test_headers_that_may_decode_to_an_output_of_the_shards_are_kept() -> None:
     assert [share.may_be_output(packed) for packed in compact.pack(left_out)] == [False, False]
 
 
+@pytest.mark.usefixtures("history")
 @pytest.mark.parametrize(("held_max", "read"), [(0, 1), (3, 2), (50, 7)])
 async def test_small_reading_proves_the_same(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, held_max: int, read: int
 ) -> None:
-    await recorded(tmp_path)
     usual = await proved(tmp_path)
     monkeypatch.setattr(single_reading, "_HELD_MAX", held_max)
     monkeypatch.setattr(port, "READ_RECORDS", read)
