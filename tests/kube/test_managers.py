@@ -151,15 +151,6 @@ def test_repeated_apply_changes_nothing() -> None:
     assert _apply(live, desired, "me", time=LATER) is live
 
 
-def test_null_field_is_ignored() -> None:
-    desired = _deployment(
-        replicas=1, paused=None, template={"metadata": {"creationTimestamp": None, "labels": {"a": "b"}}}
-    )
-    live = _apply(None, desired, "me")
-    assert _spec(live) == {"replicas": 1, "template": {"metadata": {"labels": {"a": "b"}}}}
-    assert _apply(live, desired, "me", time=LATER) is live
-
-
 def test_status_is_ignored_by_an_apply_to_the_object() -> None:
     live = _apply(None, _deployment(replicas=1).with_fields({"status": {"replicas": 7}}), "me")
     assert "status" not in live.document

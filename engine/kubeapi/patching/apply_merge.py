@@ -10,7 +10,7 @@ from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.patching.managed_fields import FieldSet, Path, step_of
 from engine.kubeapi.schema.schemas import ListOf, Schema
 from engine.kubeapi.schema.types.parsing import resolved, schema_below
-from events.json_values import Json, as_list, as_object
+from events.json_values import Json, as_list, as_object, is_container
 
 _GONE: Final = object()
 
@@ -18,12 +18,14 @@ _GONE: Final = object()
 def merged(live: object, applied: object, schema: Schema) -> object:
     """Return ``applied`` merged over ``live``: objects by field, lists by item, everything else replaced.
 
-    Neither argument is changed; the result shares values with both.
+    A null changes no object or list that is merged. Neither argument is changed; the result shares values with both.
     """
     schema = resolved(schema)
     old, new = as_object(live), as_object(applied)
     if schema.atomic:
         return applied
+    if applied is None and is_container(live):
+        return live
     if old is not None and new is not None:
         result = dict(old)
         for name, value in new.items():

@@ -7,13 +7,13 @@ one version.
 """
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from operator import itemgetter
 from typing import Final
 
 from msgspec import Struct, structs
 
-from engine.kubeapi.patching import empty_values, managed_fields
+from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.patching.apply_merge import merged, without
 from engine.kubeapi.patching.field_paths import CONTAINER, OWNED_ENTRY, check, content_by_path, owned, same
 from engine.kubeapi.patching.managed_fields import (
@@ -115,19 +115,24 @@ def untouched(resource: Resource, subresource: str = "") -> tuple[Path, ...]:
     return (("f:status",),) if resource.subresource("status") else ()
 
 
-def applied(
-    live: KubeObject | None, applied_object: KubeObject, schema: Schema, write: Write, *, force: bool = False
+def applied(  # the two objects, the rules for them, and who applies
+    live: KubeObject | None,
+    applied_object: KubeObject,
+    schema: Schema,
+    write: Write,
+    *,
+    force: bool = False,
+    stored: Callable[[Json], Json] = lambda merged: merged,
 ) -> KubeObject:
     """Return the object after another one is applied to it; ``live`` itself if nothing changes.
 
-    Raises ApplyConflictError unless forced; ApplyError if the object cannot be applied; ManagedFieldsError if
-    the managedFields of ``live`` are malformed.
+    ``stored`` returns a merged object as it is stored, for example without empty values. Raises ApplyConflictError
+    unless forced; ApplyError if the object cannot be applied; ManagedFieldsError if the managedFields of ``live`` are
+    malformed.
     """
     if applied_object.metadata.get("managedFields"):
         raise ApplyError("metadata.managedFields must be nil")
     applied_fields = applied_object.document
-    if blank(schema):
-        applied_fields = empty_values.without_nulls(applied_fields, schema)
     for fault in check(applied_fields, schema):
         raise ApplyError(str(fault))
     current: Json = {} if live is None else managed_fields.replaced(live, None).document
@@ -147,6 +152,8 @@ def applied(
         result = _without_unowned(result, schema, before.fields, after)
     changes = _filtered(_changes(current, result, schema), write)
     after = _taken(after, write.manager, changes, force=force)
+    # Only now: an applied null or empty value has an owner, and replaces the value of another manager.
+    result = stored(result)
     if live is not None and same(current, result):
         if before is not None and _same_owners(owners, after):
             return live  # callers recognise an apply without effect by identity

@@ -57,7 +57,7 @@ def _check_no_uid(writer: Writer, desired: KubeObject) -> None:
 
 
 def applicable(writer: Writer, desired: KubeObject) -> Edited:
-    """The object to apply, without null fields; raises StatusError if it does not fit its kind or schema."""
+    """The object to apply; raises StatusError if it does not fit its kind or schema."""
     resource = writer.resource
     named = (desired.at("apiVersion"), desired.at("kind"))
     if named != (resource.api_version, resource.kind):
@@ -65,14 +65,15 @@ def applicable(writer: Writer, desired: KubeObject) -> Edited:
         raise status_objects.bad_request(f"invalid object type: {group_version or '/'}, Kind={kind}")
     if not (resource.is_kubernetes_own or resource.custom):
         return with_known_fields(writer, desired)
-    desired = without_nulls(writer, desired)
+    if resource.custom:
+        desired = without_nulls(writer, desired)
     for fault in field_paths.check(desired.document, resource.schema):
         where = f"{desired.namespace}/{desired.name}"
         named_type = f"{resource.api_version}, Kind={resource.kind}"
         raise status_objects.bad_request(
             f"failed to create typed patch object ({where}; {named_type}): {fault}"
         )
-    return Edited(plain(writer, desired))
+    return Edited(desired)
 
 
 def with_path_identity(writer: Writer, value: KubeObject) -> KubeObject:
@@ -117,17 +118,24 @@ def applied_to(
     Returns ``live`` itself if nothing changed.
     """
     schema = writer.resource.schema
+
+    def stored(merged: Json) -> Json:
+        return plain(writer, KubeObject(merged)).document
+
+    def as_shown(merged: Json) -> Json:
+        return built_in_defaults.with_defaults(KubeObject(stored(merged))).document
+
     try:
         rendered = shown(live)
-        owned = server_side_apply.applied(rendered, desired, schema, write, force=force)
-        if rendered is live:
-            return owned
-        if owned is rendered and live is not None:
+        if live is None or rendered is live:
+            return server_side_apply.applied(live, desired, schema, write, force=force, stored=stored)
+        owned = server_side_apply.applied(rendered, desired, schema, write, force=force, stored=as_shown)
+        if owned is rendered:
             return live
         # Two merges are needed. The one above, into the object with defaults, yields owners and conflicts,
         # since clients may own defaulted fields. This one yields the value to store, which must not contain
         # the defaults.
-        merged = server_side_apply.applied(live, desired, schema, write, force=True)
+        merged = server_side_apply.applied(live, desired, schema, write, force=True, stored=stored)
         return managed_fields.replaced(merged, managed_fields.entries(owned))
     except server_side_apply.ApplyConflictError as error:
         raise status_objects.apply_conflict(error) from None

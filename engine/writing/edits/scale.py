@@ -5,7 +5,7 @@ from msgspec import structs
 
 from engine.kubeapi.conversion import scales
 from engine.kubeapi.errors import causes, status_objects
-from engine.kubeapi.patching import field_paths, managed_fields, patches, server_side_apply
+from engine.kubeapi.patching import empty_values, field_paths, managed_fields, patches, server_side_apply
 from engine.kubeapi.schema import type_errors
 from engine.writing.edits import preconditions
 from engine.writing.edits.objects import SCALE, RequestedEdit, Writer, check_named, completed
@@ -61,9 +61,8 @@ class ScaleApplication(RequestedEdit, frozen=True):
         try:
             owned = scales.owned(resource, current)
             scale = managed_fields.replaced(scales.scale_of(resource, current), owned)
-            merged = server_side_apply.applied(
-                scale, self.desired, scales.SCALE.schema, write, force=self.force
-            )
+            desired = KubeObject(empty_values.without_nulls(self.desired.document, scales.SCALE.schema))
+            merged = server_side_apply.applied(scale, desired, scales.SCALE.schema, write, force=self.force)
             edited = completed(
                 structs.replace(writer, part=SCALE), current, Edited(_with_replicas(writer, current, merged))
             )
