@@ -3,7 +3,7 @@
 import pytest
 
 from engine.kubeapi.admission import built_in_defaults
-from engine.kubeapi.admission.rules import workloads
+from engine.kubeapi.admission.rules import pods, workloads
 from events.json_values import Json
 from events.kube_objects import KubeObject
 from tests.builders.manifests import STATEFUL_SET, manifest
@@ -32,6 +32,32 @@ def _errors(zone: str | None) -> list[str]:
     spec: Json = {"schedule": "0 9 * * *", "timeZone": zone}
     causes = workloads.cron_job(KubeObject({"spec": spec}), None)
     return [cause.message for cause in causes if cause.field == "spec.timeZone"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "parallelism", "is_accepted"),
+    [("Indexed", 5, True), ("Indexed", 2, False), ("NonIndexed", 5, False)],
+)
+def test_indexed_job_is_scaled_by_both_numbers(mode: str, parallelism: int, is_accepted: bool) -> None:
+    before: Json = {"completionMode": mode, "completions": 3, "parallelism": 3}
+    after: Json = {**before, "completions": 5, "parallelism": parallelism}
+    causes = workloads.job(KubeObject({"spec": after}), KubeObject({"spec": before}))
+    assert (not [cause for cause in causes if cause.field == "spec.completions"]) == is_accepted
+
+
+@pytest.mark.parametrize(
+    ("resource", "needs_limit"),
+    [
+        ("cpu", False),
+        ("kubernetes.io/batch-cpu", False),
+        ("nvidia.com/gpu", True),
+        ("hugepages-2Mi", True),
+    ],
+)
+def test_requests_of_resources_without_overcommitment_need_limits(resource: str, needs_limit: bool) -> None:
+    container: Json = {"name": "main", "image": "nginx", "resources": {"requests": {resource: "1"}}}
+    causes = pods.of_template({"spec": {"containers": [container]}}, "spec.template")
+    assert any(cause.field.endswith(".limits") for cause in causes) == needs_limit
 
 
 @pytest.mark.parametrize(("volume", "messages"), [("data", []), ("other", ['Not found: "other"'])])

@@ -16,6 +16,9 @@ from events.json_values import Json, as_list, as_object, at, object_at, objects_
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 RESTARTS: Final = ("Always", "OnFailure", "Never")
 _OVERCOMMITTED: Final = ("cpu", "memory", "ephemeral-storage")
+_NATIVE: Final = "kubernetes.io/"
+"""A part of the names of resources that may be overcommitted although they have a prefix."""
+
 _FIELD_PATHS: Final = re.compile(
     r"metadata\.(name|namespace|uid|labels\['.+'\]|annotations\['.+'\])|spec\.(nodeName|serviceAccountName)"
     r"|status\.(hostIP|hostIPs|podIP|podIPs)"
@@ -197,7 +200,7 @@ def _resources(resources: Json, path: str) -> Iterator[Cause]:
     for resource, value in requested.items():
         most, least = quantity.nano_units_of(limits.get(resource)), quantity.nano_units_of(value)
         if most is None:
-            if resource not in _OVERCOMMITTED and (_is_standard(resource) or "/" in resource):
+            if resource.startswith("hugepages-") or ("/" in resource and _NATIVE not in resource):
                 yield causes.required(f"{path}.limits", "Limit must be set for non overcommitable resources")
         elif least is not None and least > most and (resource in _OVERCOMMITTED):
             detail = f"must be less than or equal to {resource} limit of {limits[resource]}"

@@ -140,7 +140,11 @@ def job(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
     yield from _job_spec(spec, "spec")
     if live is not None:
         old = live.object_at("spec")
-        if old.get("completions") != spec.get("completions"):
+        # An Indexed Job is scaled by both numbers together.
+        is_scaled = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get(
+            "parallelism"
+        )
+        if old.get("completions") != spec.get("completions") and not is_scaled:
             yield causes.invalid("spec.completions", spec.get("completions"), words.IMMUTABLE)
         for name in ("selector", "template", "completionMode"):
             if old.get(name) != spec.get(name) and not (name == "template" and spec.get("suspend") is True):
