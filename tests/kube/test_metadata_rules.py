@@ -60,6 +60,12 @@ def test_some_names_are_any_path_segment(group: str, version: str, plural: str, 
     assert _messages(resource, "system/Alice")
 
 
+@pytest.mark.parametrize(("length", "is_accepted"), [(52, True), (53, False)])
+def test_names_of_cron_jobs_leave_space_for_those_of_their_jobs(length: int, is_accepted: bool) -> None:
+    resource = control_plane().resource("batch", "v1", "cronjobs")
+    assert (_messages(resource, "a" * length) == []) == is_accepted
+
+
 def test_errors_about_many_owners_take_bounded_memory() -> None:
     config_maps = control_plane().resource("", "v1", "configmaps")
     assert config_maps

@@ -77,6 +77,42 @@ def test_multiples_of_fractions_are_rounded(value: float, step: float, is_multip
     assert (not list(structural.faults({"spec": {"a": value}}, schema))) == is_multiple
 
 
+LIST: Json = {"type": "array", "items": {"type": "object"}}
+MAP: Json = {**LIST, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
+OBJECT: Json = {"type": "object", "additionalProperties": {"type": "integer"}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "accepted", "refused"),
+    [
+        ({"type": "string", "enum": ["x", "y"]}, "y", "z"),
+        ({"type": "string", "minLength": 2}, "éé", "é"),
+        ({"type": "string", "maxLength": 2}, "éé", "ééé"),
+        ({"type": "integer", "minimum": 2}, 2, 1),
+        ({"type": "integer", "minimum": 2, "exclusiveMinimum": True}, 3, 2),
+        ({"type": "integer", "maximum": 2}, 2, 3),
+        ({"type": "integer", "maximum": 2, "exclusiveMaximum": True}, 1, 2),
+        ({"type": "integer"}, 1.0, 1.5),
+        ({"type": "integer"}, 0, False),
+        ({"type": "boolean"}, False, 0),
+        ({"x-kubernetes-int-or-string": True}, "1", True),
+        ({**LIST, "minItems": 2}, [{"k": 1}, {"k": 2}], [{"k": 1}]),
+        ({**LIST, "maxItems": 1}, [{"k": 1}], [{"k": 1}, {"k": 2}]),
+        ({**OBJECT, "minProperties": 2}, {"k": 1, "l": 2}, {"k": 1}),
+        ({**OBJECT, "maxProperties": 1}, {"k": 1}, {"k": 1, "l": 2}),
+        (OBJECT, {"k": 1}, {"k": "1"}),
+        (MAP, [{"k": 1, "l": 1}, {"k": 2, "l": 1}], [{"k": 1, "l": 1}, {"k": 1, "l": 2}]),
+        ({"type": "array", "x-kubernetes-list-type": "set", "items": NAME}, ["x", "y"], ["x", "x"]),
+    ],
+)
+def test_values_at_a_limit_are_accepted_and_those_beyond_it_refused(
+    schema: Json, accepted: object, refused: object
+) -> None:
+    root = _root(a=schema)
+    assert list(structural.faults({"spec": {"a": accepted}}, root)) == []
+    assert len(list(structural.faults({"spec": {"a": refused}}, root))) == 1
+
+
 def test_defaults_larger_than_an_object_are_refused() -> None:
     large: Json = {"type": "string", "default": "x" * 10_000}
     items: Json = {"type": "object", "properties": {"b": large}}

@@ -2,6 +2,8 @@
 
 import pytest
 
+from events import codec, specs
+from events.json_values import Json
 from tests.api.servers import kube_client, serving
 from tests.api.story_records import moved
 
@@ -25,3 +27,29 @@ async def test_suspension_of_another_type_is_refused(suspension: object, field: 
         assert [cause["field"] for cause in answer.json()["details"]["causes"]] == [field]
         answer = await client.patch(WEB, json={"spec": {"suspension": {"scheduling": True}}})
         assert answer.json()["spec"]["suspension"] == {"scheduling": True}
+
+
+@pytest.mark.parametrize(("is_suspended", "requests"), [(True, [(None, True)]), (False, [])])
+async def test_changed_suspension_is_recorded(is_suspended: bool, requests: list[object]) -> None:
+    headers = {"content-type": "application/merge-patch+json"}
+    async with serving(await moved()) as services, kube_client(services, headers=headers) as client:
+        before = services.log.last_number()
+        answer = await client.patch(WEB, json={"spec": {"suspension": {"dispatching": is_suspended}}})
+        assert answer.status_code == 200, answer.text
+        written = [codec.decode(record) for record in await services.log.read_all(before, 10)]
+        events = [record.data for record in written if isinstance(record, codec.Decoded)]
+        assert requests == [
+            (event.scheduling, event.dispatching)
+            for event in events
+            if isinstance(event, specs.SuspensionWritten)
+        ]
+
+
+@pytest.mark.parametrize(
+    "patch", [{"spec": {"clusters": []}}, {"spec": {"replicas": 9}}, {"metadata": {"labels": {"a": "b"}}}]
+)
+async def test_other_fields_of_a_binding_cannot_be_changed(patch: Json) -> None:
+    headers = {"content-type": "application/merge-patch+json"}
+    async with serving(await moved()) as services, kube_client(services, headers=headers) as client:
+        answer = await client.patch(WEB, json=patch)
+        assert answer.status_code == 403, answer.text
