@@ -42,6 +42,7 @@ def test_finalizers_of_custom_kinds_need_no_path(resource: Resource | None, is_a
 
     assert (errors("resources-finalizer.argocd.argoproj.io") == []) == is_accepted
     assert errors("a b")
+    assert errors("foregroundDeletion") == []
 
 
 @pytest.mark.parametrize(
