@@ -34,7 +34,13 @@ def text(at_ms: int | None) -> str:
         ("0 6 */2 * sun", "2026-03-03T06:00", "2026-03-05T06:00"),
         ("0 6 */1 * sun", "2026-03-01T06:00", "2026-03-08T06:00"),
         ("0 0 29 2 ?", "2024-02-29T00:00", "2028-02-29T00:00"),
+        ("@hourly", "2026-03-04T12:00", "2026-03-04T13:00"),
+        ("@daily", "2026-03-04T00:00", "2026-03-05T00:00"),
+        ("@midnight", "2026-03-04T00:00", "2026-03-05T00:00"),
         ("@weekly", "2026-03-01T00:00", "2026-03-08T00:00"),
+        ("@monthly", "2026-03-01T00:00", "2026-04-01T00:00"),
+        ("@yearly", "2026-01-01T00:00", "2027-01-01T00:00"),
+        ("@annually", "2026-01-01T00:00", "2027-01-01T00:00"),
         ("0 0 30 2 *", "", ""),
     ],
 )
@@ -42,6 +48,14 @@ def test_last_and_next_time(schedule: str, last: str, following: str) -> None:
     parsed = schedules.parse(schedule)
     assert parsed is not None
     assert (text(parsed.last(instant(NOON))), text(parsed.next(instant(NOON)))) == (last, following)
+
+
+def test_months_and_days_have_names() -> None:
+    months = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "DEC")
+    for number, name in enumerate(months, 1):
+        assert schedules.parse(f"0 0 1 {name} *") == schedules.parse(f"0 0 1 {number} *")
+    for number, name in enumerate(("sun", "mon", "tue", "wed", "thu", "fri", "Sat")):
+        assert schedules.parse(f"0 0 * * {name}") == schedules.parse(f"0 0 * * {number}")
 
 
 def test_schedule_follows_its_time_zone() -> None:
@@ -85,6 +99,10 @@ def test_unusable_schedule_has_no_moments(schedule: str) -> None:
         ("* 24 * * *", "end of range (24) above maximum (23): 24"),
         ("*/0 * * * *", "step of range should be a positive number: */0"),
         ("jan * * * *", 'failed to parse int from jan: strconv.Atoi: parsing "jan": invalid syntax'),
+        ("1-2-3 * * * *", "too many hyphens: 1-2-3"),
+        ("*/2/2 * * * *", "too many slashes: */2/2"),
+        ("* * *", "expected exactly 5 fields, found 3: [* * *]"),
+        ("@sometimes", "unrecognized descriptor: @sometimes"),
         ("* * * * mon/2,", ""),
         ("@every 5m", ""),
     ],
