@@ -53,6 +53,22 @@ METRICS: list[Json] = [
     },
     CPU,
 ]
+MEMORY_SHARE: Json = {
+    "type": "Resource",
+    "resource": {"name": "memory", "target": {"type": "Utilization", "averageUtilization": 70}},
+}
+CPU_AMOUNT: Json = {
+    "type": "Resource",
+    "resource": {"name": "cpu", "target": {"type": "AverageValue", "averageValue": "500m"}},
+}
+REQUESTS_PER_POD: Json = {
+    "type": "Object",
+    "object": {
+        "describedObject": {"kind": "Ingress", "name": "main"},
+        "metric": {"name": "requests"},
+        "target": {"type": "AverageValue", "averageValue": "10"},
+    },
+}
 CURRENT: list[Json] = [
     {"type": "Resource", "resource": {"name": "memory", "current": {"averageValue": "900Mi"}}},
     {"type": "Pods", "pods": {"metric": {"name": "packets"}, "current": {"averageValue": "800"}}},
@@ -137,10 +153,27 @@ def test_autoscaler_round_trips_through_v1() -> None:
     assert autoscalers.to_stored(shown) == WHOLE
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", [*METRICS, MEMORY_SHARE, CPU_AMOUNT, REQUESTS_PER_POD])
 def test_each_metric_round_trips(metric: Json) -> None:
     value = WHOLE.with_fields({"spec": {"scaleTargetRef": REFERENCE, "maxReplicas": 3, "metrics": [metric]}})
     assert autoscalers.to_stored(autoscalers.to_served(value)) == value
+
+
+@pytest.mark.parametrize("metric", [MEMORY_SHARE, CPU_AMOUNT])
+def test_only_the_share_of_the_cpu_is_a_field_of_v1(metric: Json) -> None:
+    value = WHOLE.with_fields({"spec": {"maxReplicas": 3, "metrics": [metric]}})
+    assert autoscalers.to_served(value).at("spec") == {"maxReplicas": 3}
+
+
+def test_used_cpu_of_v1_is_a_current_metric() -> None:
+    status: Json = {"currentReplicas": 1, "currentCPUUtilizationPercentage": 7}
+    value = KubeObject({"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "status": status})
+    assert autoscalers.to_stored(value).at("status") == {
+        "currentReplicas": 1,
+        "currentMetrics": [
+            {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 7}}}
+        ],
+    }
 
 
 @pytest.mark.parametrize("metric", CURRENT)
