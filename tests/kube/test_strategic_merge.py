@@ -43,8 +43,10 @@ def test_item_is_deleted_and_list_replaced() -> None:
     assert _spec(strategic_merge.patched(LIVE, deletion, POD))["containers"] == [
         {"name": "web", "image": "nginx:1"}
     ]
-    fresh: Json = {"spec": {"containers": [{"$patch": "replace"}, {"name": "new", "image": "x"}]}}
-    assert _spec(strategic_merge.patched(LIVE, fresh, POD))["containers"] == [{"name": "new", "image": "x"}]
+    new: Json = {"name": "new", "image": "x"}
+    for directive in ({"$patch": "replace"}, {"$patch": "replace", "name": "web", "image": "y"}):
+        fresh: Json = {"spec": {"containers": [directive, new]}}
+        assert _spec(strategic_merge.patched(LIVE, fresh, POD))["containers"] == [new]
 
 
 def test_tolerations_are_atomic() -> None:

@@ -122,9 +122,9 @@ def _after_directives(live: list[object], patch: list[object], key: str) -> tupl
         rest = {name: value for name, value in wish.items() if name != _PATCH}
         if directive not in (None, "merge", "replace", "delete"):
             raise StrategicMergeError(f"unknown patch type: {directive} in map: {go_texts.of(wish)}")
-        keeps = keeps and directive != "replace"
-        if directive == "replace" and not rest:
-            continue
+        if directive == "replace":
+            keeps = False
+            continue  # the other fields of such an item have no effect
         if key not in rest:
             raise StrategicMergeError(f"map: {go_texts.of(rest)} does not contain declared merge key: {key}")
         if directive == "delete":
