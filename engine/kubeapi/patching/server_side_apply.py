@@ -115,7 +115,7 @@ def untouched(resource: Resource, subresource: str = "") -> tuple[Path, ...]:
     return (("f:status",),) if resource.subresource("status") else ()
 
 
-def applied(  # the two objects, the rules for them, and who applies
+def applied(
     live: KubeObject | None,
     applied_object: KubeObject,
     schema: Schema,
