@@ -41,6 +41,7 @@ def describe(
         _describe_pod(server_reads.Selection(scope.namespace, name, as_of=as_of), server)
         return
     with server.client() as client:
+        server_reads.warn_of_observer(client)
         known_kind = server_reads.kind_of(kind, client)
         templates = known_kind.route == "template" and known_kind not in kinds.DERIVED
         # The works of a workload have one name, in the namespaces of its clusters.

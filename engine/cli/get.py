@@ -94,6 +94,7 @@ def get(  # noqa: PLR0913  # each is an option that kubectl has too
     is_whole = form in _WHOLE
     style = _Style(is_wide=form == "wide", has_headings=not no_headers)
     with server.client() as client:
+        server_reads.warn_of_observer(client)
         if watch:
             _watch(client, requested, selection, style)
             return
@@ -104,7 +105,6 @@ def get(  # noqa: PLR0913  # each is an option that kubectl has too
             table_rows.show_whole(whole, form=form, single=is_named and len(whole) == 1)
         else:
             _show([result.table for result in shown], style)
-        server_reads.warn_of_observer(client)
 
 
 def _requested(kind: str, names: Sequence[str]) -> dict[str, list[str]]:

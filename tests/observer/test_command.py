@@ -76,8 +76,14 @@ async def check_reads(directory: Path, playback: Playback) -> None:
     assert "object-observed" in timeline
     assert f"{kind}: ".lower() in timeline.lower()
     assert "Event " in timeline
-    _, warning = await outputs(directory, "get", "ns")
-    assert "observes karmada, whose objects are not listed" in warning
+    for words, code in (
+        (("get", "ns"), 0),
+        (("describe", "ns", "default"), 0),
+        (("get", kind, template, "-n", name.namespace), 1),
+        (("describe", kind, template, "-n", name.namespace), 1),
+    ):
+        _, warning = await outputs(directory, *words, code=code)
+        assert "observes karmada, whose objects are not listed" in warning, words
     number = timeline.splitlines()[1].split()[0]
     words = ("timeline", kind, template, "-n", name.namespace)
     assert len((await run(directory, *words, "--as-of", number)).splitlines()) == 2
