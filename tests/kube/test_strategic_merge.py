@@ -91,6 +91,8 @@ MISTAKES: list[tuple[Json, str]] = [
     ({"containers": [{"image": "x"}]}, "does not contain declared merge key: name"),
     ({"containers": [{"$patch": "delete"}]}, "does not contain declared merge key"),
     ({"containers": [{"name": "web", "$patch": "twist"}]}, "unknown patch type: twist"),
+    ({"containers": [{"name": "web", "$patch": "merge"}]}, "unknown patch type: merge"),
+    ({"containers": [{"name": "web", "$patch": None}]}, "unknown patch type"),
     ({"containers": ["web"]}, "is no object"),
     ({"$patch": "twist"}, "unknown patch type"),
     ({"$setElementOrder/containers": "web"}, "is no list"),

@@ -120,7 +120,7 @@ def _after_directives(live: list[object], patch: list[object], key: str) -> tupl
             raise StrategicMergeError(f"an item of a list that is merged by {key} is no object")
         directive = wish.get(_PATCH)
         rest = {name: value for name, value in wish.items() if name != _PATCH}
-        if directive not in (None, "merge", "replace", "delete"):
+        if _PATCH in wish and directive not in ("replace", "delete"):
             raise StrategicMergeError(f"unknown patch type: {directive} in map: {go_texts.of(wish)}")
         if directive == "replace":
             keeps = False
