@@ -99,7 +99,9 @@ class AccountTokens:
 
 
 def _seconds(spec: Json) -> int:
-    seconds = spec.get("expirationSeconds") or _SECONDS
+    seconds = spec.get("expirationSeconds")
+    if seconds is None:
+        return _SECONDS
     if not isinstance(seconds, int) or not _SECONDS_MIN <= seconds <= _SECONDS_MAX:
         is_long = isinstance(seconds, int) and seconds > _SECONDS_MAX
         bound = "larger than 2^32 seconds" if is_long else "less than 10 minutes"

@@ -52,6 +52,13 @@ async def test_service_account_token_expires() -> None:
             assert (await client.get("/apis", headers=admin)).status_code == 200
 
 
+@pytest.mark.parametrize(("seconds", "code"), [(-1, 422), (0, 422), (599, 422), (600, 201), (None, 201)])
+async def test_token_is_requested_for_ten_minutes_or_more(seconds: int | None, code: int) -> None:
+    async with api() as client:
+        answer = await client.post(TOKENS, json={"spec": {"expirationSeconds": seconds}})
+        assert answer.status_code == code
+
+
 async def test_access_review_of_another_user() -> None:
     async with api() as client:
         attributes = {"namespace": "default", "verb": "get", "resource": "pods"}
