@@ -1,10 +1,12 @@
 """Validation of workloads."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from engine.kubeapi.admission import built_in_defaults
 from engine.kubeapi.admission.rules import pods, workloads
-from events.json_values import Json
+from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
 from tests.builders.manifests import STATEFUL_SET, manifest
 
@@ -43,6 +45,52 @@ def test_indexed_job_is_scaled_by_both_numbers(mode: str, parallelism: int, is_a
     after: Json = {**before, "completions": 5, "parallelism": parallelism}
     causes = workloads.job(KubeObject({"spec": after}), KubeObject({"spec": before}))
     assert (not [cause for cause in causes if cause.field == "spec.completions"]) == is_accepted
+
+
+_TEMPLATE: Json = {
+    "metadata": {"labels": {"a": "b"}},
+    "spec": {"containers": [{"name": "main", "image": "x"}]},
+}
+_SPREAD: Json = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": []}}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "spec", "is_accepted"),
+    [
+        ({"labels": {"c": "d"}, "annotations": {"e": "f"}}, {}, True),
+        ({}, {"nodeSelector": {"zone": "a"}, "tolerations": [{"operator": "Exists"}]}, True),
+        ({}, {"schedulingGates": [{"name": "a"}]}, True),
+        ({}, {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}}, True),
+        ({}, {"affinity": _SPREAD}, False),
+        ({"finalizers": ["a/b"]}, {}, False),
+        ({}, {"containers": [{"name": "main", "image": "y"}]}, False),
+        ({}, {"priorityClassName": "high"}, False),
+    ],
+)
+def test_suspended_job_changes_where_its_pods_may_run(metadata: Json, spec: Json, is_accepted: bool) -> None:
+    template: Json = {
+        "metadata": {**object_at(_TEMPLATE, "metadata"), **metadata},
+        "spec": {**object_at(_TEMPLATE, "spec"), **spec},
+    }
+    for old, new in ((_TEMPLATE, template), (template, _TEMPLATE)):
+        suspended, resumed = ({"template": old, "suspend": is_held} for is_held in (True, False))
+        # A queueing controller resumes the Job in the same write.
+        for is_held in (True, False):
+            after = {"template": new, "suspend": is_held}
+            assert ("spec.template" not in _changed(suspended, after)) == is_accepted
+            assert "spec.template" in _changed(resumed, after)
+
+
+@pytest.mark.parametrize("field", ["podFailurePolicy", "successPolicy", "backoffLimitPerIndex", "managedBy"])
+def test_policies_of_a_job_are_immutable(field: str) -> None:
+    before, after = ({"template": _TEMPLATE, "suspend": True, field: value} for value in ("a", "b"))
+    assert _changed(before, after) == [f"spec.{field}"]
+
+
+def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
+    """Return the fields of a Job that must not change so."""
+    causes = workloads.job(KubeObject({"spec": after}), KubeObject({"spec": before}))
+    return [cause.field for cause in causes if "immutable" in cause.message]
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,14 @@ _MISMATCH: Final = "`selector` does not match template `labels`"
 _TEMPLATE: Final = "spec.template.metadata.labels"
 _NOTHING: Final = (0, "0%")
 _JOB_RESTARTS: Final = ("OnFailure", "Never")
+_JOB_FIXED: Final = (
+    "selector",
+    "completionMode",
+    "podFailurePolicy",
+    "backoffLimitPerIndex",
+    "managedBy",
+    "successPolicy",
+)
 _SET_FIELDS: Final = (
     "replicas",
     "ordinals",
@@ -146,9 +154,22 @@ def job(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
         )
         if old.get("completions") != spec.get("completions") and not is_scaled:
             yield causes.invalid("spec.completions", spec.get("completions"), words.IMMUTABLE)
-        for name in ("selector", "template", "completionMode"):
-            if old.get(name) != spec.get(name) and not (name == "template" and spec.get("suspend") is True):
+        # Queueing controllers choose the nodes of a suspended Job, and may resume it in the same write.
+        part = _without_nodes if old.get("suspend") is True else object_at
+        if part(old.get("template")) != part(spec.get("template")):
+            yield causes.invalid("spec.template", spec.get("template"), words.IMMUTABLE)
+        for name in _JOB_FIXED:
+            if old.get(name) != spec.get(name):
                 yield causes.invalid(f"spec.{name}", spec.get(name), words.IMMUTABLE)
+
+
+def _without_nodes(template: object) -> Json:
+    """Return a pod template without labels, annotations and the choice of nodes."""
+    pod = object_at(template, "spec")
+    metadata = {**object_at(template, "metadata"), "labels": None, "annotations": None}
+    affinity = {**object_at(pod, "affinity"), "nodeAffinity": None}
+    spec = {**pod, "affinity": affinity, "nodeSelector": None, "tolerations": None, "schedulingGates": None}
+    return {**object_at(template), "metadata": metadata, "spec": spec}
 
 
 def cron_job(value: KubeObject, _live: KubeObject | None) -> Iterator[Cause]:
