@@ -135,8 +135,24 @@ def claim(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
     if isinstance(name, str) and name:
         yield from words.each_invalid("spec.storageClassName", name, words.subdomain_faults(name))
     yield from words.one_of(spec, "volumeMode", "spec", ("Block", "Filesystem"))
-    if live is not None and live.object_at("spec") != spec:
-        yield causes.forbidden("spec", _CLAIM_WORDS)
+    if live is not None:
+        old = live.object_at("spec")
+        former = quantity.nano_units_of(at(old, "resources", "requests", "storage"))
+        # The phase of a claim is that of its volumes in members, so these refuse to grow a claim that is not bound.
+        if size is not None and former is not None and size < former:
+            yield causes.forbidden(
+                "spec.resources.requests.storage", "field can not be less than status.capacity"
+            )
+        once = {name: spec[name] for name in ("storageClassName", "volumeName") if name in spec}
+        if _lasting({**once, **old}) != _lasting(spec):
+            yield causes.forbidden("spec", _CLAIM_WORDS)
+
+
+def _lasting(spec: Json) -> Json:
+    """Return the spec of a claim without the fields that may change."""
+    resources = object_at(spec, "resources")
+    requests = {**object_at(resources, "requests"), "storage": None}
+    return {**spec, "resources": {**resources, "requests": requests}, "volumeAttributesClassName": None}
 
 
 def _ports(ports: list[Json], sort: str) -> Iterator[Cause]:
