@@ -267,6 +267,20 @@ def test_custom_kind_cannot_have_the_name_of_a_builtin_kind() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("spec", "fields"),
+    [
+        ({"scope": "Cluster"}, ["spec.scope"]),
+        ({"names": {"plural": "houses", "kind": "Home"}}, ["spec.names.kind"]),
+        ({"names": {"plural": "houses", "kind": "House", "shortNames": ["h"]}}, []),
+    ],
+)
+def test_scope_and_kind_of_a_definition_are_immutable(spec: Json, fields: list[str]) -> None:
+    """Else the objects that exist could no longer be read or deleted."""
+    wrong = definitions.definition(_definition(**spec), _definition())
+    assert [cause.field for cause in wrong] == fields
+
+
 def test_group_of_a_definition_has_a_dot() -> None:
     definition = _definition(group="apps").with_metadata({"name": "houses.apps"})
     wrong = definitions.definition(definition, None)

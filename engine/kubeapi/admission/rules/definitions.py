@@ -17,8 +17,12 @@ _PATH_WORDS: Final = "must be a simple json path starting with ."
 _ROOT: Final = "spec.validation.openAPIV3Schema"
 
 
-def definition(value: KubeObject, _live: KubeObject | None) -> Iterator[Cause]:
+def definition(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
     """Yield the errors of a CustomResourceDefinition."""
+    if live is not None:
+        for path in (("scope",), ("names", "kind")):
+            if value.at("spec", *path) != live.at("spec", *path):
+                yield causes.invalid(".".join(("spec", *path)), value.at("spec", *path), words.IMMUTABLE)
     is_wrong = False
     for cause in _faults(value):
         is_wrong = True
