@@ -48,8 +48,8 @@ class BindingDeclared(BindingDecision, frozen=True, kw_only=True):
     """Replicas of a template and the resource requests of each replica.
 
     ``offset`` is the template's offset in the shard's partition of ``specs``, ``digest`` that of its
-    manifest. ``replicas`` is None for kinds without replicas, ``requests`` None if a replica requests
-    nothing.
+    manifest. ``replicas`` is None for kinds without replicas, ``requests`` None if a replica has no
+    requirements, and empty if it only has requirements of its node.
     """
 
     template: shapes.WorkloadRef

@@ -23,7 +23,8 @@ Requests = tuple[tuple[str, str], ...]
 class Size(Struct, frozen=True, gc=False):
     """Replicas, requests and PriorityClass of a workload.
 
-    ``replicas`` is None for kinds without replicas, ``requests`` None if a replica has no requirements.
+    ``replicas`` is None for kinds without replicas, ``requests`` None if a replica has no requirements, and empty if
+    it only has requirements of its node.
     ``priority_class`` is the name in the pod template, or empty. ``completions`` are those of a Job, if it has any.
     """
 
@@ -48,6 +49,9 @@ class _PodSpec(Struct, frozen=True, rename="camel"):
     overhead: dict[str, quantity.Quantity] = {}
     # Of any type, like ``completions``: the verdicts on inputs do not check them.
     priority_class_name: object = None
+    node_selector: object = None
+    tolerations: object = None
+    affinity: object = None
 
 
 class _PodTemplate(Struct, frozen=True):
@@ -68,7 +72,7 @@ class _Workload(Struct, frozen=True):
 _WORKLOAD: Final = msgspec.json.Decoder(_Workload)
 _SINGLE: Final = msgspec.json.Decoder(_PodTemplate)
 _BUILT_IN: Final[frozenset[tuple[str, str]]] = frozenset(
-    {("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), vocabulary.JOB}
+    {("apps/v1", "Deployment"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet"), vocabulary.JOB}
 )
 NONE: Final = Size()
 
@@ -148,10 +152,14 @@ def _value_at(root: object, path: str) -> object:
 
 
 def _requests(pod: _PodSpec) -> Requests | None:
-    """Requests of a pod: per resource, the containers' sum or the largest init container if larger; plus overhead."""
+    """Requests of a pod: per resource, the containers' sum or the largest init container if larger; plus overhead.
+
+    A request of 0 is none.
+    """
+    without_requests = () if _selects_nodes(pod) else None
     if len(pod.containers) == 1 and not pod.init_containers and not pod.overhead:
-        requests = _container_requests(pod.containers[0])
-        return tuple(sorted(requests.items())) or None
+        requests = _container_requests(pod.containers[0]).items()
+        return tuple(sorted(pair for pair in requests if quantity.nano_units(pair[1]))) or without_requests
     total: dict[str, int] = {}
     for container in pod.containers:
         for name, text in _container_requests(container).items():
@@ -161,7 +169,13 @@ def _requests(pod: _PodSpec) -> Requests | None:
             total[name] = max(total.get(name, 0), quantity.nano_units(text))
     for name, text in pod.overhead.items():
         total[name] = total.get(name, 0) + quantity.nano_units(text)
-    return tuple(sorted((name, _text(nano)) for name, nano in total.items())) or None
+    return tuple(sorted((name, _text(nano)) for name, nano in total.items() if nano)) or without_requests
+
+
+def _selects_nodes(pod: _PodSpec) -> bool:
+    """Return whether a pod has requirements of its node: a selector, tolerations or a required node affinity."""
+    affinity = at(pod.affinity, "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+    return bool(pod.node_selector or pod.tolerations or affinity)
 
 
 def _container_requests(container: _Container) -> dict[str, str]:

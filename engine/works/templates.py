@@ -39,7 +39,7 @@ STATUS: Final = "simulation.reballast.io/status"
 RUN_SECONDS: Final = "simulation.reballast.io/run-seconds"
 """Annotation of a Job: how long each of its pods runs in simulated members until it succeeds."""
 
-COUNTED_BY_MEMBERS: Final = ("DaemonSet", "ReplicaSet", "ReplicationController")
+COUNTED_BY_MEMBERS: Final = ("DaemonSet", "ReplicationController")
 """Kinds whose replicas the control plane does not divide: a member runs one per node, or the number in the manifest."""
 
 _MISSING_IMAGE: Final = re.compile(r"fake/|[^/]*\.invalid(:[0-9]+)?/")

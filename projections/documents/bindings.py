@@ -119,9 +119,7 @@ def _spec(binding: Binding, placement: bytes | None, dependents: Dependents) -> 
     if binding.replicas:
         spec["replicas"] = binding.replicas
     if binding.requests is not None:
-        spec["replicaRequirements"] = {"resourceRequest": binding.requests}
-        if binding.template.namespace:
-            spec["replicaRequirements"]["namespace"] = binding.template.namespace
+        spec["replicaRequirements"] = _requirements(binding.requests, binding.template.namespace)
     if placement is not None:
         spec["placement"] = msgspec.Raw(placement)
     if binding.clusters:
@@ -143,6 +141,13 @@ def _spec(binding: Binding, placement: bytes | None, dependents: Dependents) -> 
         spec["suspension"] = suspension
     _set_claimed(spec, binding)
     return spec
+
+
+def _requirements(requests: dict[str, str], namespace: str) -> binding_fields.Requirements:
+    requirements: binding_fields.Requirements = {"resourceRequest": requests} if requests else {}
+    if namespace:
+        requirements["namespace"] = namespace
+    return requirements
 
 
 def _set_claimed(spec: binding_fields.BindingSpec, binding: Binding) -> None:

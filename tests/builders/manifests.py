@@ -11,6 +11,7 @@ Kind = tuple[str, str]
 """API version and kind."""
 
 DEPLOYMENT: Final = ("apps/v1", "Deployment")
+REPLICA_SET: Final = ("apps/v1", "ReplicaSet")
 STATEFUL_SET: Final = ("apps/v1", "StatefulSet")
 JOB: Final = ("batch/v1", "Job")
 POD: Final = ("v1", "Pod")

@@ -6,7 +6,18 @@ from events import clusters, decisions, health, limits, policies, shapes, works
 from events.json_values import Json
 from tests.builders import inputs, manifests
 from tests.builders.inputs import capacity, deployment, joined, key, policy, policy_deleted
-from tests.builders.manifests import CONFIG_MAP, DUPLICATED, EVEN, FLINK, JOB, POD, STATEFUL_SET, on, selector
+from tests.builders.manifests import (
+    CONFIG_MAP,
+    DUPLICATED,
+    EVEN,
+    FLINK,
+    JOB,
+    POD,
+    REPLICA_SET,
+    STATEFUL_SET,
+    on,
+    selector,
+)
 from tests.deciders.story import Story
 
 WEB = key("web")
@@ -261,42 +272,12 @@ async def test_custom_kind_has_no_replicas_after_its_interpreter_is_deleted(stor
     assert await story.replicas(key("stream", FLINK)) == {"member1": None, "member2": None}
 
 
-# --- requests of a replica ---
-
-
-async def needs(story: Story, containers: list[Json], **fields: object) -> dict[str, str] | None:
-    spec = {"replicas": 1, "template": {"spec": {"containers": containers, **fields}}}
-    await story.submit(policy("p", BOTH), inputs.template("web", fields={"spec": spec}))
-    return (await story.recorded(decisions.BindingDeclared))[-1].requests
-
-
-def container(**resources: dict[str, str]) -> Json:
-    return {"name": "main", "resources": resources}
-
-
-async def test_requests_of_containers_are_summed(story: Story) -> None:
-    first, second = container(requests={"cpu": "1500m"}), container(requests={"cpu": "1", "memory": "1Gi"})
-    assert await needs(story, [first, second]) == {"cpu": "2500m", "memory": str(2**30)}
-
-
-async def test_missing_request_defaults_to_the_limit(story: Story) -> None:
-    limited = container(requests={"cpu": "100m"}, limits={"cpu": "2", "memory": "64Mi"})
-    assert await needs(story, [limited]) == {"cpu": "100m", "memory": "64Mi"}
-
-
-async def test_largest_init_container_counts_if_it_requests_more(story: Story) -> None:
-    initial = [container(requests={"cpu": "3"}), container(requests={"cpu": "2"})]
-    main = container(requests={"cpu": "1", "memory": "10"})
-    assert await needs(story, [main], initContainers=initial) == {"cpu": "3", "memory": "10"}
-
-
-async def test_pod_overhead_is_added_to_the_requests(story: Story) -> None:
-    main = container(requests={"cpu": "1"})
-    assert await needs(story, [main], overhead={"cpu": "250m"}) == {"cpu": "1250m"}
-
-
-async def test_replica_without_requests_has_none(story: Story) -> None:
-    assert await needs(story, [container()]) is None
+async def test_replica_set_is_divided(story: Story) -> None:
+    spec: Json = {"replicas": 4, "template": {"spec": {"containers": []}}}
+    divided = on("member1", "member2", scheduling=EVEN)
+    await story.submit(policy("p", divided, selector("web", REPLICA_SET)))
+    await story.submit(inputs.template("web", REPLICA_SET, fields={"spec": spec}))
+    assert await story.replicas(key("web", REPLICA_SET)) == {"member1": 2, "member2": 2}
 
 
 # --- status ---

@@ -17,6 +17,9 @@ def pod(*containers: Json, **fields: object) -> Json:
 
 
 SMALL: Json = pod(container(cpu="100m", memory="1Gi"))
+REQUIRED_NODES: Json = {
+    "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
+}
 SMALL_NEEDS: Requests = (("cpu", "100m"), ("memory", "1Gi"))
 
 
@@ -26,6 +29,21 @@ SMALL_NEEDS: Requests = (("cpu", "100m"), ("memory", "1Gi"))
         ("apps/v1 Deployment", {"replicas": 3, "template": {"spec": SMALL}}, Size(3, SMALL_NEEDS)),
         ("apps/v1 Deployment", {}, Size(1)),
         ("apps/v1 StatefulSet", {"replicas": 0, "template": {"spec": SMALL}}, Size(0, SMALL_NEEDS)),
+        ("apps/v1 ReplicaSet", {"replicas": 4, "template": {"spec": SMALL}}, Size(4, SMALL_NEEDS)),
+        # Requirements of the node are requirements too, even if the replica requests nothing.
+        ("apps/v1 Deployment", {"template": {"spec": {"nodeSelector": {"disk": "ssd"}}}}, Size(1, ())),
+        (
+            "apps/v1 Deployment",
+            {"template": {"spec": {"tolerations": [{"operator": "Exists"}]}}},
+            Size(1, ()),
+        ),
+        ("apps/v1 StatefulSet", {"template": {"spec": {"affinity": REQUIRED_NODES}}}, Size(1, ())),
+        ("v1 Pod", pod(container(), container(), affinity=REQUIRED_NODES), Size(1, ())),
+        ("apps/v1 Deployment", {"template": {"spec": {"affinity": {"podAffinity": {}}}}}, Size(1)),
+        ("apps/v1 Deployment", {"template": {"spec": {"nodeSelector": {}, "affinity": 8}}}, Size(1)),
+        ("v1 Pod", pod(container(cpu="0", memory="1Gi")), Size(1, (("memory", "1Gi"),))),
+        ("v1 Pod", pod(container(cpu="0m")), Size(1)),
+        ("v1 Pod", pod(container(cpu="0"), container(cpu="0Ki")), Size(1)),
         (
             "batch/v1 Job",
             {"parallelism": 4, "completions": 8, "template": {"spec": SMALL}},
