@@ -154,7 +154,7 @@ def _value_at(root: object, path: str) -> object:
 def _requests(pod: _PodSpec) -> Requests | None:
     """Requests of a pod: per resource, the containers' sum or the largest init container if larger; plus overhead.
 
-    A request of 0 is none.
+    A request of 0 counts as no request.
     """
     without_requests = () if _selects_nodes(pod) else None
     if len(pod.containers) == 1 and not pod.init_containers and not pod.overhead:
