@@ -97,10 +97,17 @@ def _check_escalation(
     """
     if user.is_master or known is None:
         return
+    if live is not None and _without_owners(live) == _without_owners(value):
+        return  # a controller, such as the garbage collector, that may update the object but has not its rights
     if resource.kind.endswith("Binding"):
         _check_binding(resource, user, known, value)
     else:
         _check_role(resource, user, known, value, live)
+
+
+def _without_owners(value: KubeObject) -> KubeObject:
+    """Return the object without finalizers, owners, and the managers of its fields."""
+    return value.with_metadata({"finalizers": None, "ownerReferences": None, "managedFields": None})
 
 
 def _check_role(

@@ -117,6 +117,28 @@ async def test_binding_grants_only_rights_that_its_writer_has_or_may_bind(
         assert answer.status_code == status, answer.text
 
 
+@pytest.mark.parametrize(
+    ("value", "status"),
+    [
+        ({"metadata": {"finalizers": None}}, 200),
+        ({"metadata": {"finalizers": ["a/c"]}}, 200),
+        (
+            {"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "A", "name": "a", "uid": "u"}]}},
+            200,
+        ),
+        ({"metadata": {"finalizers": None, "labels": {"a": "b"}}}, 403),
+        ({"metadata": {"finalizers": None}, "subjects": [ALICE]}, 403),
+    ],
+)
+async def test_binding_beyond_the_rights_of_a_writer_can_be_finalized(value: Json, status: int) -> None:
+    async with alice() as (admin, user):
+        metadata: Json = {"name": "new", "finalizers": ["a/b"]}
+        finalized: Json = {**bound("new", "writer"), "metadata": metadata, "subjects": []}
+        assert (await admin.post(BINDINGS, json=finalized)).status_code == 201
+        answer = await user.patch(f"{BINDINGS}/new", json=value, headers=MERGE)
+        assert answer.status_code == status, answer.text
+
+
 async def test_missing_role_of_a_namespace_is_named() -> None:
     async with alice() as (_, user):
         answer = await user.post(LOCAL_BINDINGS, json=bound("new", "reader", "Role"))
