@@ -233,6 +233,18 @@ def propagated(template_object: KubeObject, propagation: Propagation) -> KubeObj
     return listed(_merged(template_object, Marks(labels, annotations)))
 
 
+def restored(value: KubeObject, original: KubeObject) -> KubeObject:
+    """Return an overridden object with the marks of the original one, which overrides cannot remove.
+
+    Those of the claiming policy are the template's, so overrides may change them.
+    """
+    labels, annotations = (
+        {name: str(texts[name]) for name in names if name in texts and name not in CLAIMS}
+        for names, texts in ((LABELS, original.labels), (ANNOTATIONS, original.annotations))
+    )
+    return listed(_merged(value, Marks(labels, annotations)))
+
+
 def listed(value: KubeObject) -> KubeObject:
     """Add two annotations that list the names of the object's labels and annotations, all of which are managed."""
     names = {*value.annotations, _MANAGED_ANNOTATIONS, _MANAGED_LABELS}

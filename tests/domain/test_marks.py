@@ -41,5 +41,26 @@ def test_cluster_scoped_object_refers_to_its_cluster_binding() -> None:
     assert set(marks.ANNOTATIONS) > annotations.keys()
 
 
+def test_overrides_change_no_marks_but_those_of_the_policy() -> None:
+    ref = shapes.WorkloadRef(api_version="v1", kind="ConfigMap", namespace="default", name="web")
+    claim = marks.Claim(shapes.PolicyRef(kind="PropagationPolicy", namespace="default", name="p"), "3")
+    propagated = marks.propagated(
+        KubeObject({"metadata": {"name": "web", "annotations": {"note": "a"}}}),
+        marks.Propagation(template=ref, cluster="one", binding_uid="7", claim=claim),
+    )
+    overridden = propagated.with_metadata({"labels": {"app": "web"}, "annotations": {"team": "b"}})
+    restored = marks.restored(overridden, propagated)
+    assert restored.labels == {
+        "app": "web",
+        "karmada.io/managed": "true",
+        "resourcebinding.karmada.io/permanent-id": "7",
+    }
+    annotations = restored.annotations
+    assert (annotations["team"], annotations["resourcebinding.karmada.io/name"]) == ("b", "web-configmap")
+    assert not {"note", *marks.CLAIMS} & annotations.keys()
+    managed = str(annotations["resourcetemplate.karmada.io/managed-annotations"])
+    assert managed.split(",") == sorted(annotations)
+
+
 def test_label_of_a_dependency_names_the_dependent_binding_as_the_reference_does() -> None:
     assert marks.depended_by("test/test-binding") == "resourcebinding.karmada.io/depended-by-5dbb6dc9c8"

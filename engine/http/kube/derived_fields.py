@@ -124,5 +124,5 @@ def _overridden(work: KubeObject) -> KubeObject:
                 under.apply(application.read(entry.overriders))
     except application.OverrideError:
         return work
-    changed = marks.listed(under.value)
+    changed = marks.restored(under.value, manifest)
     return work.with_fields({"spec": {**spec, "workload": {**workload, "manifests": [changed.document]}}})
