@@ -37,6 +37,7 @@ from engine.simulation.state import (
 from engine.works import budgets, templates
 from events import kube_objects, shapes, works
 from events.json_values import object_at
+from events.kube_objects import KubeObject
 
 _REVISED: Final = ("Deployment", "StatefulSet", "DaemonSet")
 REVISIONS_MAX: Final = 11
@@ -154,7 +155,8 @@ def revised(
     new = structs.replace(new, revisions=earlier)
     if old is None:
         return new
-    generation = old.generation + (digest != old.digest and bool(old.digest))
+    is_changed = digest != old.digest and bool(old.digest)
+    generation = old.generation + (is_changed or (_is_ending(manifest) and not _is_ending(old.manifest)))
     changed_ms = old.changed_ms if digest == old.digest else at_ms
     return structs.replace(
         new,
@@ -164,6 +166,11 @@ def revised(
         changed_ms=changed_ms,
         origin=old.origin,
     )
+
+
+def _is_ending(manifest: bytes) -> bool:
+    # Searching the bytes first avoids decoding nearly every object.
+    return b"deletionTimestamp" in manifest and KubeObject(msgspec.json.decode(manifest)).is_ending
 
 
 def _revisions(old: tuple[Revision, ...], manifest: bytes, at_ms: int) -> tuple[Revision, ...]:

@@ -1,10 +1,11 @@
 """Deletions and evictions in a simulated member."""
 
 import httpx
+import pytest
 
 from events.json_values import Json
 from tests.api.kube.client import MEMBER, member
-from tests.builders.manifests import config_map
+from tests.builders.manifests import config_map, deployment
 
 PODS = f"{MEMBER}/api/v1/namespaces/default/pods"
 MAPS = f"{MEMBER}/api/v1/namespaces/default/configmaps"
@@ -49,3 +50,20 @@ async def test_deletion_without_a_body_has_its_options_in_the_query() -> None:
         await _create(client, MAPS, config_map("owner"))
         assert (await client.delete(f"{MAPS}/owner?propagationPolicy=Sideways")).status_code == 422
         assert (await client.get(f"{MAPS}/owner")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("apis/apps/v1/namespaces/default/deployments", deployment("web", 1)),
+        ("apis/policy/v1/namespaces/default/poddisruptionbudgets", {"spec": {"minAvailable": 1}}),
+    ],
+)
+async def test_deletion_that_waits_for_a_finalizer_raises_the_generation(path: str, value: Json) -> None:
+    path = f"{MEMBER}/{path}"
+    async with member() as client:
+        await _create(client, path, {**value, "metadata": {"name": "web", "finalizers": ["a/b"]}})
+        for _ in range(2):
+            assert (await client.delete(f"{path}/web")).status_code == 200
+            kept = (await client.get(f"{path}/web")).json()["metadata"]
+            assert (kept["generation"], "deletionTimestamp" in kept) == (2, True)
