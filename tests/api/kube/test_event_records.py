@@ -8,11 +8,12 @@ from msgspec import structs
 from engine.http.kube.kubernetes_events import merging
 from engine.http.kube.kubernetes_events.merging import Occurrence
 from engine.http.kube.kubernetes_events.subjects import Subjects
-from events import topics
+from events import decisions, shapes, topics
 from events.records import StoredRecord
 from tests.api.kube.client import api
 from tests.builders import inputs
 from tests.builders.log_records import envelope, record, structured
+from tests.builders.manifests import deployment
 
 EVENTS = "/api/v1/namespaces/default/events"
 
@@ -57,6 +58,28 @@ async def test_log_that_begins_with_a_malformed_time_has_namespaces() -> None:
         answer = await client.get("/api/v1/namespaces/kube-system")
         assert answer.status_code == 200, answer.text
         assert "creationTimestamp" not in answer.json()["metadata"]
+
+
+async def test_refused_claim_is_shown_as_long_as_its_template_exists() -> None:
+    path = "/apis/apps/v1/namespaces/default/deployments"
+    async with api() as (client, services):
+        body = deployment("web", 1)
+        for count in (1, 0):
+            uid = (await client.post(path, json=body)).json()["metadata"]["uid"]
+            if count:
+                policy = shapes.PolicyRef(kind="PropagationPolicy", name="all", namespace="default")
+                refused = decisions.ClaimRefused(
+                    key=inputs.key("web"),
+                    template=inputs.ref("web"),
+                    uid=uid,
+                    policy=policy,
+                    fault="no class",
+                )
+                await services.log.append([record(refused, key=refused.key)])
+            listed = (await client.get(EVENTS)).json()["items"]
+            assert [event["reason"] for event in listed] == ["ApplyPolicyFailed"] * count
+            assert (await client.delete(f"{path}/web")).status_code == 200
+            assert (await client.get(EVENTS)).json()["items"] == []
 
 
 async def test_terminating_namespace_accepts_no_new_events() -> None:

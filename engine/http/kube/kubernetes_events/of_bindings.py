@@ -68,7 +68,8 @@ class Bindings:
     def take(self, record: StoredRecord, data: shapes.Event) -> Iterator[ObjectMessage]:
         """Yield the Events of the next record."""
         if isinstance(data, decisions.ClaimRefused):
-            yield ObjectMessage(_refused(data), subjects.of_ref(data.template, data.uid))
+            if self._subjects.has_template(data.key, data.uid):
+                yield ObjectMessage(_refused(data), subjects.of_ref(data.template, data.uid))
             return
         key: object = getattr(data, "key", None)
         binding = self._subjects.binding(key, record) if isinstance(key, str) else None

@@ -6,7 +6,7 @@ from events import attributes, keys, shapes, times, vocabulary
 from events.kube_objects import KubeObject
 from events.records import StoredRecord
 from events.validation.known_kinds import POLICY_GROUP, WORK_GROUP
-from projections import bindings, clusters, object_tables, works
+from projections import bindings, clusters, object_tables, objects, works
 from projections.bindings import Binding
 from projections.clusters import Cluster
 from projections.documents.works import API_VERSION as WORK_VERSION
@@ -25,6 +25,7 @@ class Subjects:
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
         self._bindings: dict[str, Binding | None] = {}
+        self._templates: dict[str, str] = {}
         self._works: dict[tuple[str, str], Work | None] = {}
         self._clusters: dict[str, Cluster | None] = {}
         self._quotas: dict[str, KubeObject | None] = {}
@@ -35,6 +36,13 @@ class Subjects:
             self._bindings[key] = bindings.stored(self._rows, key)
         binding = self._bindings[key]
         return None if binding is None or time_ms(record) < binding.created_ms else binding
+
+    def has_template(self, key: str, uid: str) -> bool:
+        """Whether the template with this binding key exists, and is the one with this uid."""
+        if key not in self._templates:
+            stored = objects.by_keys(self._rows, [key]).get(key)
+            self._templates[key] = "" if stored is None else stored.head.uid
+        return uid == self._templates[key]
 
     def work(self, cluster: str, key: str, record: StoredRecord) -> Work | None:
         """Return the work of a binding in a cluster; None if it does not exist, or was created after the record."""
