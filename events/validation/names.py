@@ -10,7 +10,7 @@ from events.validation.schema import Fault, Text
 
 _LABEL_NAME_CHARS_MAX: Final = limits.NAME_CHARS_MAX + 1 + limits.LABEL_CHARS_MAX
 _QUANTITY_CHARS_MAX: Final = 64
-_CACHED_LABELS_MAX: Final = 65_536
+_CACHED_LABELS_MAX: Final = 4_096
 SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _LABEL_NAME: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]")
