@@ -21,6 +21,7 @@ from engine.deciders.state import (
 )
 from engine.domain import bindings, rebalancers
 from engine.objects import priorities
+from engine.shared_values import shared
 from events import (
     cluster_decisions,
     decisions,
@@ -39,7 +40,7 @@ def apply(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
         case decisions.ScheduleDecided() | decisions.ScheduleFailed() | decisions.RescheduleTriggered():
             _apply_schedule(shard.bindings[data.key], data)
         case decisions.BindingDispatched(key=key, digest=digest, works=works):
-            _apply_dispatch(shard, key, digest, works, (term, step))
+            _apply_dispatch(shard, key, shared(digest), works, shared((term, step)))
         case decisions.StatusAggregated(key=key):
             shard.bindings[key].shown = shown_digest(data)
         case (
@@ -292,18 +293,20 @@ def _apply_dispatch(
                 generation = previous.generation if previous else 0
             else:
                 generation = binding.declared.generation if binding.declared else 0
-            binding.works[intern(work.cluster)] = Dispatched(
-                digest,
-                work.replicas,
-                *version,
-                suspended,
-                work.overrides,
-                work.labels or NOTHING,
-                work.reading,
-                first,
-                work.overwrites,
-                generation,
-                work.completions,
+            binding.works[intern(work.cluster)] = shared(
+                Dispatched(
+                    digest,
+                    work.replicas,
+                    *version,
+                    suspended,
+                    work.overrides,
+                    work.labels or NOTHING,
+                    work.reading,
+                    first,
+                    work.overwrites,
+                    generation,
+                    work.completions,
+                )
             )
 
 

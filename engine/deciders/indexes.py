@@ -10,11 +10,11 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
-from engine.deciders import sharing
 from engine.deciders.state import Binding, Template, Watch
 from engine.domain.clusters import READY
 from engine.objects import selector_index
 from engine.placement.failures import NO_CLUSTER_FIT
+from engine.shared_values import shared
 from events.shapes import PolicyRef
 
 _NO_KEYS: Final[frozenset[str]] = frozenset()
@@ -193,7 +193,7 @@ def _entry(binding: Binding) -> _Entry:
     claim = binding.claim
     # Positional arguments: this runs twice for each decision, and keywords are slower.
     return _Entry(
-        sharing.shared(frozenset(clusters)),
+        shared(frozenset(clusters)),
         claim.policy if claim else None,
         (claim.placement, binding.affinity) if claim else None,
         binding.template,

@@ -17,6 +17,7 @@ from engine.domain import marks
 from engine.domain.bindings import Suspension
 from engine.domain.rebalancers import Observed
 from engine.objects import dependencies, priorities, workloads
+from engine.shared_values import shared
 from events import health, imported_placements, kube_objects, links, shapes, specs, status_values, topics
 from events.validation import verdicts
 
@@ -81,9 +82,10 @@ def _apply_template(
     raw: msgspec.Raw,
 ) -> None:
     built_in = workloads.is_built_in(manifest.api_version, manifest.kind)
-    binding = shard.bindings.get(taken.record.key)
+    key = shared(taken.record.key)
+    binding = shard.bindings.get(key)
     if binding is None:
-        binding = shard.bindings[taken.record.key] = Binding(key=taken.record.key)
+        binding = shard.bindings[key] = Binding(key=key)
     imported, previous = imported_placements.read(manifest.metadata.annotations), binding.template
     template = Template(
         ref=manifest.reference,
@@ -92,7 +94,7 @@ def _apply_template(
         generation=head.generation,
         offset=taken.record.offset,
         digest=hashlib.blake2b(raw, digest_size=8).hexdigest(),
-        size=sharing.shared(workloads.size(manifest.api_version, manifest.kind, raw)),
+        size=shared(workloads.size(manifest.api_version, manifest.kind, raw)),
         custom=b"" if built_in or not status_values.is_custom(manifest.api_version) else bytes(raw),
         dependencies=dependencies.dependencies(
             manifest.api_version, manifest.kind, manifest.metadata.namespace, raw
@@ -194,21 +196,23 @@ def _take_report(shard: ShardState, taken: verdicts.Taken, report: health.Worklo
     applied = previous.template_generation if previous else 0
     if version == (work.term, work.step) and not report.fault:
         applied = work.generation
-    binding.reports[intern(report.cluster)] = Report(
-        report.term,
-        report.step,
-        report.replicas,
-        report.updated,
-        report.ready,
-        report.available,
-        report.healthy,
-        previous.unhealthy_ms if previous and not report.healthy else 0,
-        report.fault,
-        report.values or sharing.NOTHING,
-        report.generation,
-        report.observed_generation,
-        applied,
-        report.status,
+    binding.reports[intern(report.cluster)] = sharing.shared_report(
+        Report(
+            report.term,
+            report.step,
+            report.replicas,
+            report.updated,
+            report.ready,
+            report.available,
+            report.healthy,
+            previous.unhealthy_ms if previous and not report.healthy else 0,
+            report.fault,
+            report.values or sharing.NOTHING,
+            report.generation,
+            report.observed_generation,
+            applied,
+            report.status,
+        )
     )
     touch(shard, report.key, states.HEALTH, taken)
 

@@ -1,31 +1,17 @@
 """Keep one object for equal values of many bindings, since bindings take most of a shard's memory."""
 
-from collections.abc import Hashable, Iterable
-from functools import lru_cache
+from collections.abc import Iterable
 from sys import intern
-from typing import Final, TypeVar
+from typing import Final
 
 from msgspec import structs
 
-from engine.deciders.state import Binding, Declared, Dispatched, ShardState, Template
+from engine.deciders.state import Binding, Declared, Dispatched, Report, ShardState, Template
+from engine.shared_values import shared, shared_labels, shared_ref
 from events.validation.verdicts import Head, PartitionState
-
-_Value = TypeVar("_Value", bound=Hashable)
 
 NOTHING: Final[dict[str, str]] = {}
 """The empty dictionary that fields without entries share; dictionaries in frozen structs are never changed."""
-
-_KEPT_MAX: Final = 16_384
-
-
-def shared(value: _Value) -> _Value:
-    """Return a cached object that equals the value; if there is none, cache and return the value itself."""
-    return _shared(value)  # pyright: ignore[reportReturnType]  # the cache forgets the type
-
-
-@lru_cache(_KEPT_MAX)
-def _shared(value: Hashable) -> Hashable:
-    return value
 
 
 def compact_shard(state: ShardState, inputs: Iterable[PartitionState]) -> None:
@@ -38,8 +24,7 @@ def compact_shard(state: ShardState, inputs: Iterable[PartitionState]) -> None:
         for cluster, work in binding.works.items():
             binding.works[cluster] = _work(work, binding.template)
         for cluster, report in binding.reports.items():
-            if not report.values:
-                binding.reports[cluster] = structs.replace(report, values=NOTHING)
+            binding.reports[cluster] = shared_report(structs.replace(report, values=report.values or NOTHING))
         compact(binding)
     state.bindings = {binding.key: binding for binding in state.bindings.values()}
     for partition in inputs:
@@ -52,14 +37,17 @@ def compact_shard(state: ShardState, inputs: Iterable[PartitionState]) -> None:
 
 def compact_template(template: Template) -> Template:
     """Return the template with texts that equal templates and other templates of its kind share."""
-    ref = template.ref
     return structs.replace(
         template,
-        ref=structs.replace(
-            ref, api_version=intern(ref.api_version), kind=intern(ref.kind), namespace=intern(ref.namespace)
-        ),
-        labels={name: shared(value) for name, value in template.labels.items()},
+        ref=shared_ref(template.ref),
+        labels=shared_labels(template.labels),
+        digest=shared(template.digest),
     )
+
+
+def shared_report(report: Report) -> Report:
+    """Return a shared report; those with details of a workload equal no others, and may be large."""
+    return report if report.values or report.status or report.fault else shared(report)
 
 
 def _work(work: Dispatched, template: Template | None) -> Dispatched:
@@ -67,7 +55,9 @@ def _work(work: Dispatched, template: Template | None) -> Dispatched:
     digest = work.digest
     if template is not None and template.digest == digest:
         digest = template.digest
-    return structs.replace(work, digest=digest, labels=work.labels or NOTHING)
+    return shared(
+        structs.replace(work, digest=digest, labels=work.labels or NOTHING, first=shared(work.first))
+    )
 
 
 def _head(head: Head, binding: Binding | None) -> Head:
@@ -87,7 +77,7 @@ def compact(binding: Binding) -> None:
         binding.claim = shared(binding.claim)
     binding.applied = intern(binding.applied)
     binding.condition = intern(binding.condition)
-    binding.clusters = tuple(shared(target) for target in binding.clusters)
+    binding.clusters = shared(tuple(shared(target) for target in binding.clusters))
     template = binding.template
     if template is not None and (size := shared(template.size)) is not template.size:
         template = binding.template = structs.replace(template, size=size)

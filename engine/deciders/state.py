@@ -103,6 +103,10 @@ class Report(Struct, frozen=True, gc=False):
     template_generation: int = 0
     status: str = ""
 
+    def __hash__(self) -> int:
+        """Return a hash without the fields that are dictionaries, so that equal reports can be stored once."""
+        return hash((self.term, self.step, self.replicas, self.ready))
+
 
 class Dispatched(Struct, frozen=True, gc=False):
     """The newest work sent to a cluster; ``replicas`` is -1 for kinds without replicas.
@@ -124,6 +128,10 @@ class Dispatched(Struct, frozen=True, gc=False):
     overwrites: bool = False
     generation: int = 0
     completions: int | None = None
+
+    def __hash__(self) -> int:
+        """Return a hash without the fields that are dictionaries, so that equal works can be stored once."""
+        return hash((self.digest, self.replicas, self.term, self.step))
 
 
 class RescheduleRequest(Struct, frozen=True, gc=False):

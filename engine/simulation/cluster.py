@@ -9,6 +9,7 @@ workload (``rollouts``).
 import heapq
 
 from engine.domain import marks
+from engine.shared_values import shared
 from engine.simulation import (
     autoscaling,
     capacity,
@@ -31,6 +32,7 @@ from engine.simulation.state import (
     MemberState,
     PendingRemoval,
     ReportCause,
+    Source,
     Unmanaged,
     Version,
     Workload,
@@ -53,7 +55,7 @@ def apply_work(
     ``template`` is the decoded template of a WorkApplied; other works do not use it. ``fault`` is the reason why a
     WorkApplied cannot be applied.
     """
-    version = (work.term, work.step)
+    version = version_of(work)
     workload = state.workloads.get(work.key) or state.refused.get(work.key)
     newest = workload.known if workload else state.tombstones.get(work.key)
     if newest is not None and version < newest:
@@ -151,7 +153,7 @@ def _apply(
     at_ms: int,
     cause: ReportCause,
 ) -> None:
-    version = (work.term, work.step)
+    version = version_of(work)
     workload = state.workloads.get(work.key)
     pods: list[Unmanaged] = []
     if workload is None:
@@ -162,25 +164,35 @@ def _apply(
         quotas.touch(state, work.template.namespace)
     count = replicas.desired(state, work.template, work.replicas, template)
     state.refused.pop(work.key, None)
-    if (workload.digest, workload.desired, workload.overrides) != (work.digest, count, work.overrides):
+    if (workload.digest, workload.desired, workload.source.overrides) != (work.digest, count, work.overrides):
         workload.generation += 1
     workload.version = workload.known = version
-    workload.digest, workload.shard, workload.offset = work.digest, work.shard, work.offset
-    workload.ref, workload.cause = work.template, cause
+    workload.digest, workload.ref, workload.cause = work.digest, work.template, cause
     workload.desired = count
     workload.kept = kept_fields.retained(workload, workload.kept, template)
     workload.replicas = workload.desired if workload.kept.replicas is None else workload.kept.replicas
-    workload.overrides, workload.fault = work.overrides, ""
+    workload.fault = ""
     workload.completions = completions_of(work, template)
-    workload.labels, workload.reading = tuple(sorted(work.labels.items())), work.reading
     workload.suspended = workload.preserved = False
     state.tombstones.pop(work.key, None)
     state.gone.pop(work.key, None)
-    replicas.run(state, workload, workload.replicas or 0, template, at_ms)
+    source = source_of(work, work.reading)
+    replicas.run(state, workload, workload.replicas or 0, template, at_ms, source)
     unmanaged.resume_orphans(state, workload, pods)
     record_priority_class(state, workload)
     served_kinds.record(state, workload)
     state.dirty[work.key] = None
+
+
+def version_of(work: works.Work) -> Version:
+    """Return the version of a work; the works of one step share it."""
+    return shared((work.term, work.step))
+
+
+def source_of(work: works.WorkApplied, reading: shapes.Reading | None) -> Source:
+    """Return the source of a work's manifest; the members of a binding share equal ones."""
+    labels = tuple(sorted(work.labels.items()))
+    return shared(Source(work.shard, work.offset, work.overrides, labels, reading))
 
 
 def completions_of(work: works.WorkApplied, template: Template) -> int | None:
@@ -197,7 +209,7 @@ def _refuse(
     cause: ReportCause,
 ) -> None:
     """Record a work that cannot be applied; the work that was applied before it continues to run."""
-    version = (work.term, work.step)
+    version = version_of(work)
     if workload is None:
         workload = Workload(key=work.key, ref=work.template, version=version, known=version, created_ms=at_ms)
         state.refused[work.key] = workload

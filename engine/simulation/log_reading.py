@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from msgspec import structs
 
 from engine.log import port, reading
+from engine.shared_values import shared, shared_ref
 from engine.simulation import counted_works, member_history, recovery, specs, state
 from engine.simulation.counted_works import CountingWorks
 from engine.simulation.state import MemberState, ReportCause
@@ -109,29 +110,28 @@ async def rebuild(
     return states, behind, unseen
 
 
-def work_in(record: StoredRecord) -> tuple[works.Work, records.Envelope] | None:
-    """Return the work in a record of ``works`` and its envelope; None if it is not a work."""
+def work_in(
+    record: StoredRecord, share: Callable[[str], str] = shared
+) -> tuple[works.Work, records.Envelope] | None:
+    """Return the work in a record of ``works`` and its envelope; None if it is not a work.
+
+    ``share`` returns the one object for equal texts. The default finds those of the last works only, which suffices if
+    the members take works at the same time.
+    """
     decoded = codec.decode(record)
     match decoded:
         case codec.Decoded(data=works.WorkApplied() as work):
-            return _with_shared_texts(work), decoded.envelope
+            return _with_shared_texts(work, share), decoded.envelope
         case codec.Decoded(data=works.WorkRemoved() | works.WorkSuspended() as work):
             return work, decoded.envelope
         case _:
             return None
 
 
-def _with_shared_texts(work: works.WorkApplied) -> works.WorkApplied:
+def _with_shared_texts(work: works.WorkApplied, share: Callable[[str], str]) -> works.WorkApplied:
     """Return the work with texts that it shares with the works of its binding in other members, which keep them too."""
-    ref = work.template
-    template = structs.replace(
-        ref,
-        api_version=intern(ref.api_version),
-        kind=intern(ref.kind),
-        name=intern(ref.name),
-        namespace=intern(ref.namespace),
-    )
-    return structs.replace(work, key=intern(work.key), digest=intern(work.digest), template=template)
+    ref = structs.replace(work.template, name=share(work.template.name))
+    return structs.replace(work, key=share(work.key), digest=share(work.digest), template=shared_ref(ref))
 
 
 def write_in(record: StoredRecord, decoded: codec.Decoded) -> member_history.ObjectWrite | None:
@@ -157,11 +157,11 @@ def undecoded_write_in(record: StoredRecord) -> member_history.ObjectWrite | Non
     return write_in(record, decoded) if isinstance(decoded, codec.Decoded) else None
 
 
-def cause_of(record: StoredRecord, head: records.Envelope) -> ReportCause:
+def cause_of(
+    record: StoredRecord, head: records.Envelope, share: Callable[[str], str] = shared
+) -> ReportCause:
     """Return the cause of a report, from the work's record and envelope."""
-    return ReportCause(
-        f"{record.topic}/{record.partition}/{record.offset}", intern(head.correlationid), head.trace
-    )
+    return ReportCause(record.partition, record.offset, share(head.correlationid), head.trace)
 
 
 async def _read(
@@ -194,14 +194,14 @@ async def _take_works(
         ):
             is_counting = counting.judge(record)
             history = histories.get(record.key)
-            if not is_counting or history is None or (work_read := work_in(record)) is None:
+            if not is_counting or history is None or (work_read := work_in(record, intern)) is None:
                 continue
             if history.down_since and record.number > history.down_since:
                 behind.setdefault(record.key, record.offset)
                 continue
             work, head = work_read
             member_history.take_writes(history, record.number)
-            member_history.take_work(history, work, _time_of(head), cause_of(record, head))
+            member_history.take_work(history, work, _time_of(head), cause_of(record, head, intern))
     for name, history in histories.items():
         if history.down_since:
             behind.setdefault(name, ends.get((topics.WORKS, keys.shard_of(name)), 0))

@@ -16,7 +16,6 @@ from engine.simulation import (
     faults,
     kept_fields,
     orphans,
-    replicas,
     reports,
     rollouts,
     unmanaged,
@@ -364,7 +363,7 @@ def _take_pod_deletion(history: History, key: str, slot: int, at_ms: int) -> Non
     if slot >= rollouts.FORMER_SLOTS:
         return  # a rollout replaces this pod
     order = list(rollouts.slots(replaced, sum(count for count, _ in ages)))
-    replicas.count_replacement(replaced, slot)
+    rollouts.count_replacement(replaced, slot)
     position = order.index(slot) if slot in order else len(order)
     for index, (count, created_ms) in enumerate(ages):
         if position < count:

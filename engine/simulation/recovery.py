@@ -22,11 +22,7 @@ from engine.simulation import (
     served_kinds,
     unmanaged,
 )
-from engine.simulation.state import (
-    Conflict,
-    MemberState,
-    Workload,
-)
+from engine.simulation.state import NOTHING_REPLACED, Conflict, MemberState, Workload
 from engine.works import quotas as quota_manifests
 from engine.works.template_loading import TemplateLoader, TemplatePosition
 from engine.works.templates import EMPTY, Template
@@ -57,7 +53,7 @@ def restore(
         served_kinds.record_manifest(state, key, item.ref.kind, item.manifest)
         workload = unmanaged.run(state, key, item, at_ms)
         if workload is not None:
-            workload.replaced = history.replaced.get(key, {})
+            workload.replaced = history.replaced.get(key, NOTHING_REPLACED)
             # Unmanaged objects are not reported; assume that their replicas are ready.
             replicas.resume(state, workload, history.ages.get(key, []), workload.pending)
 
@@ -72,7 +68,7 @@ def restore_workloads(
             template = templates.get(key, EMPTY)
             retained = _retained(past, history.running.get(key)) if template.retains else None
             _restore_workload(state, past, past.applied, report, template, at_ms, retained=retained)
-            state.workloads[key].replaced = history.replaced.get(key, {})
+            state.workloads[key].replaced = history.replaced.get(key, NOTHING_REPLACED)
         elif past.newest is not None and not past.removed:
             _restore_refusal(state, past, past.newest, report)
         if past.removed:
@@ -106,20 +102,16 @@ def _restore_workload(
     workload = Workload(
         key=applied.key,
         ref=applied.template,
-        version=(newest.term, newest.step),
+        version=cluster.version_of(newest),
         known=past.known,
         created_ms=past.created_ms,
         digest=applied.digest,
         generation=1,
-        shard=applied.shard,
-        offset=applied.offset,
         replicas=count,
         desired=count,
-        overrides=applied.overrides,
         completions=cluster.completions_of(applied, template),
-        labels=tuple(sorted(applied.labels.items())),
-        reading=newest.reading,
         template=template,
+        source=cluster.source_of(applied, newest.reading),
         fault=past.fault,
         suspended=past.suspended,
         preserved=past.preserved,
@@ -269,9 +261,9 @@ def running_templates(
     """Return the templates that the members run already, so that works with the same template need no read."""
     running = (states[member].workloads.get(key) for member, key in called)
     return {
-        (workload.shard, workload.offset): workload.template
+        (workload.source.shard, workload.source.offset): workload.template
         for workload in running
-        if workload is not None and workload.template is not EMPTY and not workload.overrides
+        if workload is not None and workload.template is not EMPTY and not workload.source.overrides
     }
 
 

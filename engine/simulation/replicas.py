@@ -24,15 +24,23 @@ Beyond it the oldest ones are merged, which loses their exact ages but not their
 """
 
 
-def run(state: MemberState, workload: Workload, replicas: int, template: Template, at_ms: int) -> None:
-    """Run this many replicas of a pod template; if it has changed, the workload's strategy decides how it rolls out."""
+def run(
+    state: MemberState,
+    workload: Workload,
+    replicas: int,
+    template: Template,
+    at_ms: int,
+    source: Source | None = None,
+) -> None:
+    """Run this many replicas of a pod template; if it has changed, the workload's strategy decides how it rolls out.
+
+    ``source`` is that of the template if a work has set it.
+    """
     if template.digest != workload.template.digest:
         _begin_rollout(state, workload, template, at_ms)
     disruption_budgets.forget(state, workload)
     workload.template = template
-    workload.source = Source(
-        workload.shard, workload.offset, workload.overrides, workload.labels, workload.reading
-    )
+    workload.source = source or workload.source
     disruption_budgets.record(state, workload)
     autoscaler_index.record(state, workload.object_key, workload.ref.namespace, template.scaler)
     quotas.record(state, workload.object_key, workload.ref, template.quota)
@@ -120,7 +128,7 @@ def _proceed_in_order(
     """Scale the workload, then replace its outdated pods from the highest slot downwards."""
     count = workload.admitted + workload.pending
     for slot in range(count, replicas):
-        workload.replaced.setdefault(slot, 0)
+        rollouts.replaced_pods(workload).setdefault(slot, 0)
     if count < replicas:
         add_replicas(state, workload, replicas - count, at_ms)
     elif count > replicas:
@@ -150,15 +158,10 @@ def remove_former_replica(state: MemberState, workload: Workload, at_ms: int) ->
 
 
 def _replace_slot(state: MemberState, workload: Workload, slot: int, at_ms: int) -> None:
-    drop_at(state, workload, _former_position(workload, slot))
-    workload.replaced[slot] = workload.replaced.pop(slot, 0)
+    drop_at(state, workload, rollouts.former_position(workload, slot))
+    replaced = rollouts.replaced_pods(workload)
+    replaced[slot] = replaced.pop(slot, 0)
     add_replicas(state, workload, 1, at_ms)
-
-
-def _former_position(workload: Workload, slot: int) -> int:
-    """Return the position of the replica of a former template in a slot; -1 if there is none."""
-    order = [slot for former in workload.former_pods for slot in former.slots]
-    return order.index(slot) if slot in order else -1
 
 
 def drop_at(state: MemberState, workload: Workload, position: int, count: int = 1) -> int:
@@ -249,18 +252,13 @@ def restart(state: MemberState, workload: Workload, count: int, at_ms: int) -> N
         add_replicas(state, workload, count, at_ms)
 
 
-def count_replacement(replaced: dict[int, int], slot: int) -> None:
-    """Count one more replacement of a slot, and move it to the end: its replica is the youngest now."""
-    replaced[slot] = replaced.pop(slot, 0) + 1
-
-
 def replace(state: MemberState, workload: Workload, slot: int, at_ms: int) -> None:
     """Replace the replica in a slot by a new one; do nothing if the slot is empty or its replica has ended."""
     position = _position(workload, slot)
     if position < 0:
         return
     if slot < rollouts.FORMER_SLOTS:
-        count_replacement(workload.replaced, slot)
+        rollouts.count_replacement(rollouts.replaced_pods(workload), slot)
     owner_index.touch(state, workload.object_key)
     if position >= workload.admitted:
         workload.pending_since_ms = at_ms
@@ -279,7 +277,7 @@ def _position(workload: Workload, slot: int) -> int:
         slots = workload.former_pods[index].slots if index < len(workload.former_pods) else []
         before = sum(len(former.slots) for former in workload.former_pods[:index])
         return before + slots.index(own) if own in slots else -1
-    if rollouts.is_ordered(workload) and (position := _former_position(workload, slot)) >= 0:
+    if rollouts.is_ordered(workload) and (position := rollouts.former_position(workload, slot)) >= 0:
         return position
     order = list(rollouts.current_slots(workload))
     index = order.index(slot) - workload.succeeded if slot in order else -1
@@ -320,7 +318,8 @@ def admit(state: MemberState, workload: Workload, cohort: Cohort) -> None:
     """Admit a cohort of pending replicas; it must fit into the free capacity."""
     amounts = workload.template.amounts
     workload.pending -= cohort.count
-    workload.cohorts.append(cohort)
+    # A list of exact size: ``append`` would allocate items that most workloads never get.
+    workload.cohorts = [*workload.cohorts, cohort]
     capacity.add(state.capacity.pending, amounts, -cohort.count)
     if cohort.running:
         capacity.add(state.capacity.running, amounts, cohort.count)

@@ -33,7 +33,7 @@ SHIFT_MS: Final = 1_000
 REPORTS_MAX: Final = 1_000
 """Maximum number of workloads that a member reports per turn, so that other members do not wait long."""
 
-_FINGERPRINT_BYTES: Final = 16
+_FINGERPRINT_BYTES: Final = 12
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 NO_WORK: Final = ReportCause()
@@ -70,7 +70,7 @@ class ReportRecords:
             traceparent=report.cause.trace.parent,
             tracestate=report.cause.trace.state,
             correlationid=report.cause.story,
-            causationid=report.cause.cause,
+            causationid=report.cause.position,
         )
         topic = catalogue.BY_STRUCT[type(report.data)].topic
         partition = 0 if topic == topics.CLUSTERS else keys.shard_of(report.key)
@@ -150,10 +150,10 @@ def workload_report(state: MemberState, workload: Workload) -> health.WorkloadRe
     else:
         count, ready = workload.admitted + workload.pending, workload.ready
     kind = workload.ref.api_version, workload.ref.kind
-    is_read = workload.reading is not None or status_values.is_whole(*kind)
+    is_read = workload.source.reading is not None or status_values.is_whole(*kind)
     shown = statuses.status(state, workload) if is_read else {}
     # Without a simulated status the kind's health rule has nothing to read, so the object counts as healthy.
-    reading = workload.reading if shown else None
+    reading = workload.source.reading if shown else None
     is_ready = ready == count and not workload.former_pods and not quotas.is_short(state, workload)
     if workload.template.budget is not None and shown:
         is_ready = disruption_budgets.is_met(shown)
@@ -172,7 +172,7 @@ def workload_report(state: MemberState, workload: Workload) -> health.WorkloadRe
         values=status_fields.values(shown, reading),
         generation=generation,
         observed_generation=generation,
-        status=status_fields.whole(*kind, shown, workload.reading),
+        status=status_fields.whole(*kind, shown, workload.source.reading),
     )
 
 

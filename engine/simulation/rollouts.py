@@ -39,6 +39,18 @@ def slots(replaced: Mapping[int, int], count: int) -> Iterable[int]:
     ]
 
 
+def replaced_pods(workload: Workload) -> dict[int, int]:
+    """Return ``Workload.replaced`` to change it."""
+    if not isinstance(workload.replaced, dict):
+        workload.replaced = {}
+    return workload.replaced
+
+
+def count_replacement(replaced: dict[int, int], slot: int) -> None:
+    """Count one more replacement of a slot, and move it to the end: its replica is the youngest now."""
+    replaced[slot] = replaced.pop(slot, 0) + 1
+
+
 def current_slots(workload: Workload) -> Iterable[int]:
     """Return the slots of the current pod template's replicas, oldest first; ended pods of a Job come first."""
     count = workload.succeeded + workload.admitted + workload.pending
@@ -96,6 +108,12 @@ def next_slot(workload: Workload, strategy: Strategy, replicas: int) -> int | No
     return None if slot < strategy.partition or replicas - workload.ready >= limit else slot
 
 
+def former_position(workload: Workload, slot: int) -> int:
+    """Return the position of the replica of a former template in a slot; -1 if there is none."""
+    order = [slot for former in workload.former_pods for slot in former.slots]
+    return order.index(slot) if slot in order else -1
+
+
 def groups(workload: Workload) -> list[Workload]:
     """Return one workload per pod template, each with the replicas of that template; the current template is last."""
     if not workload.former_pods:
@@ -104,7 +122,6 @@ def groups(workload: Workload) -> list[Workload]:
     rest = [structs.replace(cohort) for cohort in workload.cohorts]
     for index, former in enumerate(workload.former_pods):
         base = 0 if is_ordered(workload) else (index + 1) * FORMER_SLOTS
-        source = former.source
         result.append(
             structs.replace(
                 workload,
@@ -115,11 +132,7 @@ def groups(workload: Workload) -> list[Workload]:
                 former_pods=(),
                 replaced=former.replaced,
                 slots=[base + slot for slot in former.slots],
-                shard=source.shard,
-                offset=source.offset,
-                overrides=source.overrides,
-                labels=source.labels,
-                reading=source.reading,
+                source=former.source,
             )
         )
     current = sum(cohort.count for cohort in rest) + workload.pending

@@ -1,5 +1,7 @@
 """State of a member and of its reports: plain data for ``cluster``, ``reports`` and ``recovery``."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct
@@ -10,7 +12,7 @@ from engine.simulation.budget_index import BudgetIndex
 from engine.works.autoscalers import Scaler
 from engine.works.quotas import Quota
 from engine.works.templates import EMPTY, Rank, Template
-from events import clusters, shapes, tracing, works
+from events import clusters, records, shapes, topics, tracing, works
 
 Version = tuple[int, int]
 """(term, step) of a work."""
@@ -29,6 +31,8 @@ UNMANAGED: Final = "unmanaged:"
 """Prefix of the key of a workload that runs an unmanaged object, since a managed one may have the same name."""
 
 
+NOTHING_REPLACED: Final[Mapping[int, int]] = MappingProxyType({})
+
 NEVER_MS: Final = 2**62
 """``ready_ms`` of replicas that do not start, since no registry has their image."""
 
@@ -43,11 +47,20 @@ class Cohort(Struct, gc=False):
 
 
 class ReportCause(Struct, frozen=True, gc=False):
-    """The work that caused a report: position in the log, correlation id (``story``) and trace."""
+    """The work that caused a report: its place in ``works``, correlation id (``story``) and trace.
 
-    cause: str = ""
+    ``offset`` is -1 for reports that no work caused.
+    """
+
+    partition: int = 0
+    offset: int = -1
     story: str = ""
     trace: tracing.Trace = tracing.NO_TRACE
+
+    @property
+    def position(self) -> str:
+        """Position of the work in the log; empty if no work caused the report."""
+        return "" if self.offset < 0 else str(records.Position(topics.WORKS, self.partition, self.offset))
 
 
 class KeptFields(Struct, frozen=True, gc=False):
@@ -100,7 +113,7 @@ class Unmanaged(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Source(Struct, frozen=True, gc=False):
-    """Position, overrides and other fields of ``Workload`` with which a pod template's manifest was rendered."""
+    """The fields of a work with which a pod template's manifest was rendered: position, overrides, labels, reading."""
 
     shard: int = 0
     offset: int = 0
@@ -128,12 +141,13 @@ class Workload(Struct, kw_only=True, gc=False):
     - ``preserved``: the control plane no longer manages it, and it keeps running.
     - ``reported`` is the fingerprint of the last report.
     - ``fault`` is the reason why the newest work could not be applied; the previous one then keeps running.
-    - ``labels`` and ``reading`` are those of its work; ``uid`` is set if it was taken over from an unmanaged object.
+    - ``uid`` is set if it was taken over from an unmanaged object.
     - ``is_unmanaged``: it runs an unmanaged object and is not reported.
     - ``generation`` counts the changes of its content: the ``digest`` of its template, replicas and overrides.
     - For a Job, ``completions`` is the share in its work; ``succeeded`` pods have ended, the last one at ``ended_ms``.
     - The last Job of a CronJob began at ``scheduled_ms``; the CronJob's next change is at ``change_ms``.
-    - ``replaced`` counts by slot the pods that clients deleted; the slot replaced last comes last.
+    - ``replaced`` counts by slot the pods that clients deleted; the slot replaced last comes last. Change it with
+      ``rollouts.replaced_pods``: workloads without replaced pods share one empty mapping.
     - ``origin`` is the key of the deleted Deployment whose ReplicaSet this is.
     - ``former_pods`` are the replicas of former pod templates, first in ``cohorts``; ``source`` is that of the
       current template.
@@ -147,13 +161,8 @@ class Workload(Struct, kw_only=True, gc=False):
     version: Version
     known: Version
     created_ms: int
-    shard: int = 0
-    offset: int = 0
     replicas: int | None = None
     desired: int | None = None
-    overrides: tuple[shapes.OverrideRef, ...] = ()
-    labels: tuple[tuple[str, str], ...] = ()
-    reading: shapes.Reading | None = None
     template: Template = EMPTY
     fault: str = ""
     cohorts: list[Cohort] = []
@@ -173,7 +182,7 @@ class Workload(Struct, kw_only=True, gc=False):
     ended_ms: int = 0
     scheduled_ms: int = 0
     change_ms: int = 0
-    replaced: dict[int, int] = {}
+    replaced: Mapping[int, int] = NOTHING_REPLACED
     origin: str = ""
     former_pods: tuple[Former, ...] = ()
     source: Source = Source()

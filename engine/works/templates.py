@@ -18,6 +18,7 @@ from engine.kubeapi.schema.openapi_schemas import DefinitionError
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.values import quantity, schedules
 from engine.objects import priorities, workloads
+from engine.shared_values import shared, shared_labels
 from engine.works import autoscalers, budgets, node_rules, quotas, strategies
 from engine.works.amounts import ONE_POD, Amounts, amounts_of
 from events import vocabulary
@@ -231,8 +232,8 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
     spec, is_job = decoded.spec, kind == vocabulary.JOB
     count = workloads.job_replicas(spec.parallelism, spec.completions) if is_job else spec.replicas
     return Template(
-        amounts,
-        labels,
+        shared(amounts),
+        shared_labels(labels),
         digest,
         own.priority_class_name or "",
         _rank(decoded),
@@ -252,7 +253,7 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         quota=quotas.read(manifest) if decoded.kind == quotas.KIND else None,
         limits=limits,
         is_terminating=own.active_deadline_seconds is not None,
-        strategy=strategies.read(decoded.kind, manifest),
+        strategy=shared(strategies.read(decoded.kind, manifest)),
         scheduling=node_rules.read(raw),
     )
 

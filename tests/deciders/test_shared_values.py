@@ -24,6 +24,7 @@ def check(bindings: list[Binding]) -> None:
         assert all(own is theirs for own, theirs in zip(other.clusters, first.clusters, strict=True))
         assert list(map(id, other.works)) == list(map(id, first.works))
         assert other.condition is first.condition
+        assert len(set(map(id, other.works.values()))) == 1
         assert all(work.labels is sharing.NOTHING for work in other.works.values())
 
 

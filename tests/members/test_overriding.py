@@ -46,7 +46,12 @@ async def shown(stage: Stage, name: str = "web") -> KubeObject:
     workload = state.workloads[key_of(name)]
     made = await manifests.Renderer(stage.log).render(
         manifests.input_of(
-            applied(name, workload.replicas or 0, offset=workload.offset, overrides=workload.overrides)
+            applied(
+                name,
+                workload.replicas or 0,
+                offset=workload.source.offset,
+                overrides=workload.source.overrides,
+            )
         )
     )
     return api_objects.workload_object(state, workload, made.manifest)
@@ -191,10 +196,10 @@ async def test_restarted_members_run_and_report_the_same() -> None:
         assert reports(await stage.turn()) == []
         after = stage.members.state_of("member1").workloads[WEB]
         assert (after.ready, after.admitted) == expected
-        assert (after.version, after.fault, after.overrides) == (
+        assert (after.version, after.fault, after.source.overrides) == (
             before.version,
             before.fault,
-            before.overrides,
+            before.source.overrides,
         )
         assert [workload.key for workload in stage.members.workloads()] == [WEB]
 

@@ -331,22 +331,23 @@ class MemberPlane(SnapshotPlane):
                 revision for revision in item.revisions[:-1] if revision.digest == workload.template.digest
             ]
             return child_objects.with_template(item.manifest, earlier[0]) if earlier else item.manifest
-        if workload.overrides or workload.labels:
-            source = manifests.RenderInput(
-                workload.shard,
-                workload.offset,
+        source = workload.source
+        if source.overrides or source.labels:
+            render_input = manifests.RenderInput(
+                source.shard,
+                source.offset,
                 workload.replicas,
-                workload.overrides,
-                workload.labels,
-                replica_fields.declared_path(workload.reading),
+                source.overrides,
+                source.labels,
+                replica_fields.declared_path(source.reading),
                 workload.completions,
             )
-            return (await self._maker.render(source)).manifest
-        position = (workload.shard, workload.offset)
+            return (await self._maker.render(render_input)).manifest
+        position = (source.shard, source.offset)
         kept = self._manifests.get(position)
         if kept is not None:
             return kept
-        for record in await self._reads.log.read(topics.SPECS, workload.shard, workload.offset, 1):
+        for record in await self._reads.log.read(topics.SPECS, *position, 1):
             decoded = codec.decode(record)
             if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, specs.TemplateApplied):
                 manifest = bytes(decoded.data.manifest)

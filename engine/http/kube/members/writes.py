@@ -389,7 +389,7 @@ def _written_managed(
     elif before.status:
         manifest["status"] = msgspec.json.decode(before.status)
     if live.labels.get(marks.RETAIN_REPLICAS) == "true":
-        declared = replica_fields.declared_path(workload.reading)
+        declared = replica_fields.declared_path(workload.source.reading)
         path = replica_fields.path_of(live.api_version, live.kind, declared)
         manifest["spec"] = {"replicas": value.at(*path)}
     return _event(cluster, KubeObject(manifest))
