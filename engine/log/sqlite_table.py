@@ -1,10 +1,11 @@
 """The table of the embedded log: its SQL statements, and checks of the rows that are read."""
 
 import sqlite3
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from functools import cache
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Final
 
@@ -47,8 +48,9 @@ CREATE TABLE IF NOT EXISTS records (
 );
 CREATE UNIQUE INDEX IF NOT EXISTS positions ON records (slot, offset);
 """
-_AT_ONCE_MAX: Final = 128
+_SIZES: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """Rows per INSERT statement."""
+_AT_ONCE_MAX: Final = _SIZES[-1]
 
 _CUT_REMEDY: Final = "restore its records"
 _LAST_NUMBER: Final = "SELECT coalesce(max(number), 0) FROM records"
@@ -75,13 +77,12 @@ def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
     one.
     """
     if len(rows) <= _AT_ONCE_MAX:
-        connection.execute(_insertion(len(rows)), list(chain.from_iterable(rows)))
+        _insert(connection, rows)
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
         for start in range(0, len(rows), _AT_ONCE_MAX):
-            part = rows[start : start + _AT_ONCE_MAX]
-            connection.execute(_insertion(len(part)), list(chain.from_iterable(part)))
+            _insert(connection, rows[start : start + _AT_ONCE_MAX])
         connection.execute("COMMIT")
     except Exception:
         # After any error, not only SQLite's: in an open transaction, later records would never be committed.
@@ -90,16 +91,25 @@ def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
         raise
 
 
+def _insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    """Insert rows with one statement; rows of NULL, which it skips, fill it up to one of few sizes.
+
+    A statement keeps the values of its last execution in memory, so one for each number of rows would take 10 MB.
+    """
+    size = _SIZES[bisect_left(_SIZES, len(rows))]
+    padding = repeat(None, (size - len(rows)) * len(_TYPES))
+    connection.execute(_insertion(size), [*chain.from_iterable(rows), *padding])
+
+
 @cache
 def _insertion(rows: int) -> str:
-    return "INSERT INTO records VALUES " + ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * rows)  # noqa: S608  # no values in it
+    values = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * rows)
+    return f"INSERT INTO records SELECT * FROM (VALUES {values}) WHERE column1 IS NOT NULL"  # noqa: S608  # no values in it
 
 
 def connect(path: Path, synchronous: str = "FULL") -> sqlite3.Connection:
     """Open a connection in WAL mode with the given ``synchronous`` setting, in autocommit mode."""
-    connection = sqlite3.connect(
-        path, isolation_level=None, check_same_thread=False, cached_statements=2 * _AT_ONCE_MAX
-    )
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     # Larger pages and a cache that holds the inner pages of the index: inserts stay fast over millions of
     # rows.
     # The page size comes first: setting the journal mode creates the file, after which it cannot change.
