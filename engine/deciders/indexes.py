@@ -21,17 +21,18 @@ _NO_KEYS: Final[frozenset[str]] = frozenset()
 
 
 class _Entry(Struct, frozen=True, gc=False):
+    """The index terms of a binding; those of many bindings are equal, and share one object."""
+
     clusters: frozenset[str]
     policy: PolicyRef | None
     group: tuple[str, str] | None
-    template: Template | None
     blocked: bool
     unranked: bool = False
     unfit: bool = False
 
 
 _Term = TypeVar("_Term")
-_NOTHING = _Entry(frozenset(), None, None, None, False)  # noqa: FBT003  # in the fields' order
+_NOTHING = _Entry(frozenset(), None, None, False)  # noqa: FBT003  # in the fields' order
 
 
 class _Group:
@@ -81,6 +82,7 @@ class Templates:
     """The templates of a shard by kind, namespace, name and labels."""
 
     def __init__(self) -> None:
+        self._by_key: dict[str, Template] = {}
         self._groups: dict[tuple[str, str], dict[str, _Group]] = {}
 
     def of_kind(self, api_version: str, kind: str) -> Iterator[str]:
@@ -102,9 +104,14 @@ class Templates:
                         selected.add(key)
         return selected
 
-    def move(self, key: str, old: Template | None, new: Template | None) -> None:
-        """Replace a key's template; None means no template."""
+    def put(self, key: str, new: Template | None) -> None:
+        """Set the template of a key; None means no template."""
+        old = self._by_key.get(key)
+        # Templates are replaced, never changed, so identity shows a change without comparing their labels.
+        if old is new:
+            return
         if old is not None:
+            del self._by_key[key]
             groups = self._groups[old.ref.api_version, old.ref.kind]
             group = groups[old.ref.namespace]
             group.remove(key)
@@ -113,6 +120,7 @@ class Templates:
             if not groups:
                 del self._groups[old.ref.api_version, old.ref.kind]
         if new is not None:
+            self._by_key[key] = new
             groups = self._groups.setdefault((new.ref.api_version, new.ref.kind), {})
             groups.setdefault(new.ref.namespace, _Group()).add(key, new)
 
@@ -165,12 +173,10 @@ class Indexes:
         # Not in the entry: a capacity report changes it (``affected_keys``) without an update.
         is_unready = binding is not None and binding.blocked and not binding.ready_to_retry
         _put(self.unready, key, is_member=is_unready)
+        self.templates.put(key, binding.template if binding else None)
         old = self._entries.get(key, _NOTHING)
-        new = _entry(binding) if binding else _NOTHING
-        # Templates are replaced, never changed, so identity shows a change without comparing their labels.
-        if old.template is not new.template:
-            self.templates.move(key, old.template, new.template)
-        if old == new and old.template is new.template:
+        new = shared(_entry(binding)) if binding else _NOTHING
+        if old == new:
             return
         if old.clusters != new.clusters:
             _move_all(self.by_cluster, key, old.clusters, new.clusters)
@@ -181,10 +187,10 @@ class Indexes:
         _put(self.blocked, key, is_member=new.blocked)
         _put(self.unranked, key, is_member=new.unranked)
         _put(self.unfit, key, is_member=new.unfit)
-        if binding:
-            self._entries[key] = new
-        else:
+        if new == _NOTHING:
             del self._entries[key]
+        else:
+            self._entries[key] = new
 
 
 def _entry(binding: Binding) -> _Entry:
@@ -196,7 +202,6 @@ def _entry(binding: Binding) -> _Entry:
         shared(frozenset(clusters)),
         claim.policy if claim else None,
         (claim.placement, binding.affinity) if claim else None,
-        binding.template,
         binding.blocked,
         binding.refused is not None or (binding.rank is not None and bool(binding.rank.fault)),
         claim is not None and binding.condition == NO_CLUSTER_FIT,

@@ -45,7 +45,8 @@ def test_index_finds_the_same_templates_as_a_scan(
     for change, template in changes:
         key = template.ref.binding_key
         new = _template_of(template) if change == "applied" else None
-        index.move(key, known.pop(key, None), new)
+        index.put(key, new)
+        known.pop(key, None)
         if new is not None:
             known[key] = new
         # Labels are indexed from the first query by them on.
