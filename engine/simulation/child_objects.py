@@ -32,7 +32,7 @@ def sets(state: MemberState, groups: Sequence[Group]) -> Iterator[KubeObject]:
                 workload,
                 template=structs.replace(workload.template, digest=digest),
                 replicas=0,
-                cohorts=[],
+                cohorts=(),
                 pending=0,
             )
             content = with_template(manifest, revision)

@@ -13,6 +13,7 @@ from engine.shared_values import shared
 from engine.simulation import (
     autoscaling,
     capacity,
+    cohorts,
     cron_jobs,
     garbage_collection,
     kept_fields,
@@ -252,18 +253,24 @@ def _start_due(state: MemberState, at_ms: int) -> None:
         workload = state.workloads.get(key)
         if workload is None:
             continue
-        has_progressed = False
-        for cohort in workload.cohorts:
-            if not cohort.running and cohort.ready_ms <= at_ms:
-                cohort.running = has_progressed = True
-                capacity.add(state.capacity.starting, workload.template.amounts, -cohort.count)
-                capacity.add(state.capacity.running, workload.template.amounts, cohort.count)
-                state.capacity_changed = True
+        has_progressed = _start(state, workload, at_ms)
         replicas.merge(workload)
         replicas.finish(state, workload, at_ms)
         _follow_rollout(state, workload, at_ms, has_progressed=has_progressed)
         cron_jobs.follow(state, workload, at_ms)
         state.dirty[key] = None
+
+
+def _start(state: MemberState, workload: Workload, at_ms: int) -> bool:
+    """Mark the replicas as running whose start-up time is over; return whether there are any."""
+    due = [cohort for cohort in workload.cohorts if cohorts.is_due(cohort, at_ms)]
+    for cohort in due:
+        capacity.add(state.capacity.starting, workload.template.amounts, -cohort.count)
+        capacity.add(state.capacity.running, workload.template.amounts, cohort.count)
+    if due:
+        workload.cohorts = cohorts.started(workload.cohorts, at_ms)
+        state.capacity_changed = True
+    return bool(due)
 
 
 def _follow_rollout(state: MemberState, workload: Workload, at_ms: int, *, has_progressed: bool) -> None:

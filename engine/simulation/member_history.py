@@ -351,7 +351,9 @@ def _adopt(history: History, key: str, cluster: str) -> None:
 def _workload(key: str, item: Unmanaged, ages: list[tuple[int, int]], replaced: dict[int, int]) -> Workload:
     workload = unmanaged.workload_of(key, item)
     workload.template = templates.read(item.manifest)
-    workload.cohorts = [Cohort(count, created_ms, created_ms, running=True) for count, created_ms in ages]
+    workload.cohorts = tuple(
+        Cohort(count, created_ms, created_ms, running=True) for count, created_ms in ages
+    )
     workload.replaced = replaced
     return workload
 

@@ -1,11 +1,12 @@
 """Create, admit and remove replicas of a workload in a member; the youngest are removed first."""
 
 import heapq
-from typing import Final
 
+from engine.shared_values import shared
 from engine.simulation import (
     autoscaler_index,
     capacity,
+    cohorts,
     cron_jobs,
     disruption_budgets,
     owner_index,
@@ -16,12 +17,6 @@ from engine.simulation.state import NEVER_MS, PODS_MAX, Cohort, Former, MemberSt
 from engine.works.strategies import Strategy
 from engine.works.templates import COUNTED_BY_MEMBERS, PRIORITY_CLASS, Template
 from events import shapes
-
-_COHORTS_MAX: Final = 64
-"""Maximum number of cohorts per workload.
-
-Beyond it the oldest ones are merged, which loses their exact ages but not their replicas.
-"""
 
 
 def run(
@@ -74,7 +69,7 @@ def _begin_rollout(state: MemberState, workload: Workload, template: Template, a
     shrink(state, workload, workload.pending)
     kept = slots[: workload.admitted - workload.outdated]
     for position in reversed(range(workload.outdated, workload.admitted)):
-        if not _cohort_at(workload, position).running:
+        if not workload.cohorts[cohorts.index_at(workload.cohorts, position)].running:
             del kept[position - workload.outdated]
             drop_at(state, workload, position)
     if kept:
@@ -91,9 +86,7 @@ def _return_to_former(workload: Workload, template: Template) -> None:
     position = 0
     for former in workload.former_pods:
         if former.template.digest == template.digest:
-            groups = rollouts.cohorts_at(workload, position, len(former.slots))
-            others = [cohort for cohort in workload.cohorts if all(cohort is not other for other in groups)]
-            workload.cohorts = [*others, *groups]
+            workload.cohorts = cohorts.moved_last(workload.cohorts, position, len(former.slots))
             workload.former_pods = tuple(other for other in workload.former_pods if other is not former)
             if not rollouts.is_ordered(workload):
                 workload.replaced = former.replaced
@@ -166,12 +159,12 @@ def _replace_slot(state: MemberState, workload: Workload, slot: int, at_ms: int)
 
 def drop_at(state: MemberState, workload: Workload, position: int, count: int = 1) -> int:
     """Remove ``count`` admitted replicas, all of one cohort, beginning at a position; return ``count``."""
-    template, cohort = rollouts.template_at(workload, position), _cohort_at(workload, position)
+    template, index = rollouts.template_at(workload, position), cohorts.index_at(workload.cohorts, position)
+    cohort = workload.cohorts[index]
     capacity.add(
         state.capacity.running if cohort.running else state.capacity.starting, template.amounts, -count
     )
-    cohort.count -= count
-    workload.cohorts = [cohort for cohort in workload.cohorts if cohort.count]
+    workload.cohorts = cohorts.without(workload.cohorts, index, count)
     for former in workload.former_pods:
         if position < len(former.slots):
             del former.slots[position : position + count]
@@ -218,7 +211,7 @@ def finish(state: MemberState, workload: Workload, at_ms: int) -> None:
     ended = [cohort for cohort in workload.cohorts if cohort.running and cohort.ready_ms + run_ms <= at_ms]
     if not run_ms or not ended or state.spec.modelled:
         return
-    workload.cohorts = [cohort for cohort in workload.cohorts if cohort not in ended]
+    workload.cohorts = tuple(cohort for cohort in workload.cohorts if cohort not in ended)
     for cohort in ended:
         capacity.add(state.capacity.running, workload.template.amounts, -cohort.count)
         workload.succeeded += cohort.count
@@ -284,14 +277,6 @@ def _position(workload: Workload, slot: int) -> int:
     return workload.outdated + index if index >= 0 else -1
 
 
-def _cohort_at(workload: Workload, position: int) -> Cohort:
-    for cohort in workload.cohorts:
-        if position < cohort.count:
-            return cohort
-        position -= cohort.count
-    raise IndexError(position)
-
-
 def add_replicas(state: MemberState, workload: Workload, count: int, at_ms: int) -> None:
     """Create up to ``count`` more replicas of a workload, as many as quotas allow; they wait for capacity."""
     _create(state, workload, quotas.allowed(state, workload, count), at_ms)
@@ -318,8 +303,7 @@ def admit(state: MemberState, workload: Workload, cohort: Cohort) -> None:
     """Admit a cohort of pending replicas; it must fit into the free capacity."""
     amounts = workload.template.amounts
     workload.pending -= cohort.count
-    # A list of exact size: ``append`` would allocate items that most workloads never get.
-    workload.cohorts = [*workload.cohorts, cohort]
+    workload.cohorts = shared((*workload.cohorts, cohort))
     capacity.add(state.capacity.pending, amounts, -cohort.count)
     if cohort.running:
         capacity.add(state.capacity.running, amounts, cohort.count)
@@ -389,11 +373,6 @@ def end_rollout(state: MemberState, workload: Workload) -> None:
 
 
 def merge(workload: Workload) -> None:
-    cohorts = workload.cohorts
     # During a rollout do not merge: a cohort must not contain replicas of different pod templates.
-    while (
-        not workload.former_pods and len(cohorts) > _COHORTS_MAX and cohorts[0].running and cohorts[1].running
-    ):
-        cohorts[1].count += cohorts[0].count
-        cohorts[1].created_ms = cohorts[0].created_ms
-        del cohorts[0]
+    if not workload.former_pods:
+        workload.cohorts = cohorts.merged(workload.cohorts)

@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 
 from msgspec import structs
 
-from engine.simulation.state import Cohort, Workload
+from engine.simulation import cohorts
+from engine.simulation.state import Workload
 from engine.works import strategies
 from engine.works.strategies import Strategy
 from engine.works.templates import Template
@@ -71,17 +72,6 @@ def template_at(workload: Workload, position: int) -> Template:
     return workload.template
 
 
-def cohorts_at(workload: Workload, position: int, count: int) -> list[Cohort]:
-    """Return the cohorts of ``count`` replicas of one pod template, beginning at a position."""
-    result: list[Cohort] = []
-    before = 0
-    for cohort in workload.cohorts:
-        if position <= before < position + count:
-            result.append(cohort)
-        before += cohort.count
-    return result
-
-
 def next_step(workload: Workload, strategy: Strategy, replicas: int) -> Step:
     """Return the next step of a Deployment's rollout, as its controller takes it."""
     former = workload.outdated
@@ -119,7 +109,7 @@ def groups(workload: Workload) -> list[Workload]:
     if not workload.former_pods:
         return [workload]
     result: list[Workload] = []
-    rest = [structs.replace(cohort) for cohort in workload.cohorts]
+    rest = list(workload.cohorts)
     for index, former in enumerate(workload.former_pods):
         base = 0 if is_ordered(workload) else (index + 1) * FORMER_SLOTS
         result.append(
@@ -127,7 +117,7 @@ def groups(workload: Workload) -> list[Workload]:
                 workload,
                 template=former.template,
                 replicas=len(former.slots),
-                cohorts=_take(rest, len(former.slots)),
+                cohorts=cohorts.take(rest, len(former.slots)),
                 pending=0,
                 former_pods=(),
                 replaced=former.replaced,
@@ -138,21 +128,11 @@ def groups(workload: Workload) -> list[Workload]:
     current = sum(cohort.count for cohort in rest) + workload.pending
     result.append(
         structs.replace(
-            workload, replicas=current, cohorts=rest, former_pods=(), slots=list(current_slots(workload))
+            workload,
+            replicas=current,
+            cohorts=tuple(rest),
+            former_pods=(),
+            slots=list(current_slots(workload)),
         )
     )
     return result
-
-
-def _take(cohorts: list[Cohort], count: int) -> list[Cohort]:
-    """Remove ``count`` replicas from the front of cohorts and return them."""
-    taken: list[Cohort] = []
-    while count > 0:
-        first = cohorts[0]
-        part = min(count, first.count)
-        taken.append(structs.replace(first, count=part))
-        first.count -= part
-        count -= part
-        if not first.count:
-            del cohorts[0]
-    return taken

@@ -37,7 +37,7 @@ NEVER_MS: Final = 2**62
 """``ready_ms`` of replicas that do not start, since no registry has their image."""
 
 
-class Cohort(Struct, gc=False):
+class Cohort(Struct, frozen=True, gc=False):
     """Replicas created and admitted together; they are ready at ``ready_ms``."""
 
     count: int
@@ -165,7 +165,7 @@ class Workload(Struct, kw_only=True, gc=False):
     desired: int | None = None
     template: Template = EMPTY
     fault: str = ""
-    cohorts: list[Cohort] = []
+    cohorts: tuple[Cohort, ...] = ()
     pending: int = 0
     pending_since_ms: int = 0
     suspended: bool = False
