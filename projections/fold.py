@@ -109,6 +109,7 @@ class Fold:
             self._rejections,
             self._client_events,
             self._observed_bindings,
+            self.inputs,
         )
         self._last: StoredRecord | None = None
 
@@ -336,7 +337,7 @@ class Fold:
         key = data.subject
         key_id = self._touch(key, record.number)
         self._touch_related(data, record.number)
-        head = self.inputs.head(topics.SPECS, keys.partition_of(key, topics.SHARDS), key)
+        head = self.inputs.head(topics.SPECS, key)
         if head is None or not self._rebalancers.take(key_id, record.number, head.uid, data):
             self._counts.add("decisions.unfounded")
         else:

@@ -1,7 +1,7 @@
 """Verdicts on the inputs in all partitions of a log, from the same pure fold that owners of shards use.
 
-The state survives a restart: heads are in the tables of objects and clusters; a partition's recent ids are read from
-the log again when the partition's next record arrives.
+The state survives a restart: heads are in the tables of objects and clusters, and those of objects are read when they
+are needed; a partition's recent ids are read from the log again when the partition's next record arrives.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from events.records import StoredRecord
 from events.validation import verdicts
 from events.validation.recent_ids import RecentIds
 from projections import clusters as cluster_view
-from projections import objects as object_view
+from projections.objects import Heads
 from projections.port import Rows
 
 INPUT_TOPICS = (topics.CLUSTERS, topics.POLICIES, topics.SPECS, topics.HEALTH, topics.LINKS)
@@ -26,8 +26,7 @@ class Inputs:
         self._folds: dict[tuple[str, int], verdicts.PartitionFold] = {}
         self._check = check
         self._remembered: set[tuple[str, int]] = set()
-        for topic, partition, key, head in object_view.stored_heads(rows):
-            self._fold(topic, partition).state.heads[key] = head
+        self._heads = {topic: Heads(rows, topic) for topic in (topics.POLICIES, topics.SPECS)}
         for name, head in cluster_view.stored_heads(rows):
             self._fold(topics.CLUSTERS, 0).state.heads[name] = head
 
@@ -36,9 +35,14 @@ class Inputs:
         self._remembered.add((record.topic, record.partition))
         return self._fold(record.topic, record.partition).take(record)
 
-    def head(self, topic: str, partition: int, key: str) -> verdicts.Head | None:
+    def head(self, topic: str, key: str) -> verdicts.Head | None:
         """Return the head of the object with this key; None if there is none."""
-        return self._fold(topic, partition).state.heads.get(key)
+        return self._heads[topic].get(key)
+
+    def flush(self, rows: Rows) -> None:  # noqa: ARG002  # a view, which writes nothing
+        """Forget heads that the tables contain."""
+        for heads in self._heads.values():
+            heads.flush()
 
     def first_records_without_ids(self, batch: Iterable[StoredRecord]) -> list[StoredRecord]:
         """Return, for each partition whose recent ids are not in memory, its first record in a batch."""
@@ -58,7 +62,7 @@ class Inputs:
         slot = (topic, partition)
         if slot not in self._folds:
             state = verdicts.PartitionState(topic, partition)
-            self._folds[slot] = verdicts.PartitionFold(state, self._check)
+            self._folds[slot] = verdicts.PartitionFold(state, self._check, self._heads.get(topic))
         return self._folds[slot]
 
 

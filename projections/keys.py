@@ -8,7 +8,7 @@ from typing import Final
 from projections.port import Row, Rows
 
 SCHEMA: Final = "CREATE TABLE keys (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);"
-_KNOWN_MAX: Final = 131_072
+_KNOWN_MAX: Final = 16_384
 
 
 class Keys:

@@ -5,14 +5,14 @@ is rendered. The rows also store the heads on which verdicts depend, so that a r
 stopped.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple, cast
 
 import msgspec
 from msgspec import Struct
 
 from engine.domain import federated_quotas
-from events import keys, kube_objects, shapes, topics
+from events import kube_objects, shapes, topics
 from events.json_values import Json
 from events.kube_objects import KubeObject
 from events.validation.verdicts import Head, Taken
@@ -63,9 +63,10 @@ _NUMBER: Final = "SELECT number FROM objects WHERE id = ?"
 _STATUS: Final = """
 UPDATE objects SET number = max(number, ?), version = max(version, ?), status = ?, owners = ? WHERE id = ?
 """
-_HEADS: Final = """
-SELECT key, topic, version, generation, uid, created_ms, digest, api_version, kind, name
-FROM objects JOIN keys USING (id) ORDER BY id
+_HEADS_MAX: Final = 4_096
+_HEAD: Final = """
+SELECT version, generation, uid, created_ms, digest, api_version, kind, name
+FROM objects JOIN keys USING (id) WHERE key = ? AND topic = ?
 """
 
 _STORED: Final = """
@@ -259,10 +260,28 @@ def _with_status(current: ObjectRow, row: Row) -> ObjectRow:
     )
 
 
-def stored_heads(rows: Rows) -> Iterator[tuple[str, int, str, Head]]:
-    """Yield topic, partition, key and ``Head`` (state without manifest) of each stored object."""
-    key: str
-    topic: str
-    for key, topic, *head in rows.select(_HEADS):
-        partition = keys.partition_of(key, topics.TOPICS[topic].partitions)
-        yield topic, partition, key, Head(*head)
+class Heads:
+    """Heads of the objects in a topic; keeps those in memory that recent records are about."""
+
+    def __init__(self, rows: Rows, topic: str) -> None:
+        self._rows = rows
+        self._topic = topic
+        self._known: dict[str, Head | None] = {}
+
+    def get(self, key: str) -> Head | None:
+        """Return the head of the object with this key; None if it does not exist."""
+        if key not in self._known:
+            stored = self._rows.select(_HEAD, (key, self._topic))
+            self._known[key] = Head(*stored[0]) if stored else None
+        return self._known[key]
+
+    def __setitem__(self, key: str, head: Head) -> None:
+        self._known[key] = head
+
+    def __delitem__(self, key: str) -> None:
+        self._known[key] = None
+
+    def flush(self) -> None:
+        """Forget the heads if there are many; ``Objects`` has written them."""
+        if len(self._known) > _HEADS_MAX:
+            self._known = {}

@@ -8,7 +8,7 @@ Whether an input takes effect depends only on earlier records of its own partiti
 import hashlib
 from collections.abc import Callable
 from sys import intern
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -49,6 +49,16 @@ class Head(Struct, frozen=True, gc=False):
     api_version: str = ""
     kind: str = ""
     name: str = ""
+
+
+class Heads(Protocol):
+    """The heads of the objects in a partition, by key: a dictionary, or a table of which only a part is in memory."""
+
+    def get(self, key: str, /) -> Head | None: ...
+
+    def __setitem__(self, key: str, head: Head, /) -> None: ...
+
+    def __delitem__(self, key: str, /) -> None: ...
 
 
 class Taken(Struct, frozen=True, gc=False):
@@ -163,13 +173,14 @@ def key_of(data: shapes.Event, manifest: kube_objects.Manifest | None = None) ->
 class PartitionFold:
     """Folds the records of one input partition, in order, into verdicts.
 
-    ``check`` validates the spec of objects of known kinds and must be pure. Every record, however malformed,
-    ends in a verdict, never in an exception.
+    ``check`` validates the spec of objects of known kinds and must be pure. ``heads`` takes the place of those of the
+    state. Every record, however malformed, ends in a verdict, never in an exception.
     """
 
-    def __init__(self, state: PartitionState, check: Check) -> None:
+    def __init__(self, state: PartitionState, check: Check, heads: Heads | None = None) -> None:
         self.state = state
         self._check = check
+        self._heads = state.heads if heads is None else heads
 
     def take(self, record: records.StoredRecord) -> Verdict:
         """Return the verdict on the next record and advance the state."""
@@ -215,7 +226,7 @@ class PartitionFold:
         manifest: kube_objects.Manifest | None,
     ) -> Verdict:
         key = record.key
-        head = self.state.heads.get(key)
+        head = self._heads.get(key)
         is_new = head is None
         expects: int | None = getattr(data, "expects", None)
         if expects is not None and expects != (head.version if head else 0):
@@ -224,7 +235,7 @@ class PartitionFold:
         if isinstance(data, _DELETIONS):
             if head is None or head_named(data, head) != head:
                 return Refused(record, "refused", "name", f"{key} does not exist", envelope)
-            del self.state.heads[key]
+            del self._heads[key]
             return Taken(record, envelope, data, at_ms, head)
         if isinstance(data, _ABOUT_OBJECTS):
             if head is None or head_named(data, head) != head:
@@ -267,7 +278,7 @@ class PartitionFold:
                 )
             return Taken(record, envelope, data, at_ms)
         kube_objects.check_status(data.status)
-        head = self.state.heads[record.key] = msgspec.structs.replace(head, version=record.offset + 1)
+        head = self._heads[record.key] = msgspec.structs.replace(head, version=record.offset + 1)
         return Taken(record, envelope, data, at_ms, head)
 
     def _check_join(self, data: shapes.Event) -> None:
@@ -287,7 +298,7 @@ class PartitionFold:
         digest: str,
         manifest: kube_objects.Manifest = _CLUSTER,
     ) -> Head:
-        old = self.state.heads.get(record.key)
+        old = self._heads.get(record.key)
         name = manifest.metadata.name
         if old is not None and (old.api_version, old.kind, old.name) != (
             manifest.api_version,
@@ -315,7 +326,7 @@ class PartitionFold:
             intern(manifest.kind),
             name,
         )
-        self.state.heads[record.key] = new
+        self._heads[record.key] = new
         return new
 
     def _repeated(self, envelope: Envelope, offset: int) -> bool:
