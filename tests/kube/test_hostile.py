@@ -125,6 +125,31 @@ def test_arbitrary_objects_are_rendered_and_pruned(data: st.DataObject, resource
     assert schema_validation.unknown_fields(pruned, resource.schema) == []
 
 
+@given(st.data(), KINDS)
+def test_typed_objects_have_no_wrong_or_unknown_fields(
+    data: st.DataObject, resource: resources.Resource
+) -> None:
+    value, schema = data.draw(objects(resource)), resource.schema
+    is_typed = body_checks.is_typed(value, schema)
+    if is_typed:
+        assert not resource.is_kubernetes_own or type_errors.mistyped(value, schema) is None
+        assert schema_validation.unknown_fields(value, schema) == []
+    assert is_typed or not body_checks.is_plain(value, schema)
+
+
+def test_objects_that_kubectl_creates_are_typed() -> None:
+    deployment = resources.built_in().of_kind("apps/v1", "Deployment")
+    assert deployment is not None
+    container: Json = {"name": "nginx", "image": "nginx", "resources": {}}
+    metadata: Json = {"name": "web", "creationTimestamp": None}
+    template: Json = {"metadata": metadata, "spec": {"containers": [container]}}
+    head: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata}
+    created: Json = {**head, "spec": {"strategy": {}, "template": template}, "status": {}}
+    assert body_checks.is_typed(created, deployment.schema)
+    assert not body_checks.is_typed({**created, "state": {}}, deployment.schema)
+    assert not body_checks.is_plain(created, deployment.schema)
+
+
 @given(st.data(), KINDS.filter(lambda resource: resource.is_kubernetes_own))
 def test_plain_objects_need_no_further_checks(data: st.DataObject, resource: resources.Resource) -> None:
     value, schema = data.draw(objects(resource)), resource.schema

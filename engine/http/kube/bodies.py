@@ -110,7 +110,7 @@ def _read(kind: str, raw: bytes, resource: Resource, repeated: list[str] | None)
 
 def _typed(value: KubeObject, resource: Resource) -> KubeObject:
     """Return the object; raises StatusError if a value of a built-in kind has another type or syntax than its field."""
-    if not resource.is_kubernetes_own or body_checks.is_plain(value.document, resource.schema):
+    if not resource.is_kubernetes_own or body_checks.is_typed(value.document, resource.schema):
         return value
     if (wrong := type_errors.mistyped(value.document, resource.schema)) is not None:
         raise status_objects.undecodable(resource, wrong.message)

@@ -8,7 +8,7 @@ does so too: objects are read, stored and owned without such fields. Empty struc
 from typing import Final
 
 from engine.kubeapi.schema.schemas import Field, Fields, ListOf, MapOf, Scalar, Schema
-from engine.kubeapi.schema.types.parsing import resolved, schema_below
+from engine.kubeapi.schema.types.parsing import resolved
 from events.json_values import Json, as_list, as_object, is_container, object_at
 
 _PLAIN: Final = frozenset({"str", "int", "float", "bool", "bytes"})
@@ -31,9 +31,9 @@ def _without(value: object, schema: Schema, *, keeps_empty: bool) -> object:
         # Unchanged values keep their identity, so most objects are not copied.
         is_same = True
         for name, item in fields.items():
-            below = schema_below(schema, name)
-            kept = _without(item, below, keeps_empty=keeps_empty) if is_container(item) else item
-            field = schema.fields.get(name)
+            field, kept = schema.fields.get(name), item
+            if field is not None and is_container(item):
+                kept = _without(item, resolved(field.schema), keeps_empty=keeps_empty)
             if field is not None and (item is None or (not keeps_empty and _is_dropped(kept, field))):
                 is_same = False
                 continue

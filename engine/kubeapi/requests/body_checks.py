@@ -1,7 +1,8 @@
-"""Checks of the object in a request body: its kind, its duplicate keys, and whether it is plain.
+"""Checks of the object in a request body: its kind, its duplicate keys, and whether it is typed or plain.
 
 apiVersion and kind must be those of the path's resource. Decoders keep the last value of a duplicate key, which is
-ambiguous. A plain object of a built-in kind has no type errors and no empty values, so it needs no slower checks.
+ambiguous. A typed object of a built-in kind has no type errors and no unknown fields, a plain one no empty values
+either, so they need no slower checks. kubectl creates typed objects with empty values, such as ``status: {}``.
 """
 
 import itertools
@@ -19,7 +20,7 @@ from msgspec import Meta
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema import type_errors
 from engine.kubeapi.schema.resources import Resource, built_in
-from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Named, Scalar, Schema
+from engine.kubeapi.schema.schemas import Field, Fields, ListOf, MapOf, Named, Scalar, Schema
 from engine.kubeapi.schema.types.parsing import named, resolved
 from events import limits
 from events.json_values import Json, as_list, as_object
@@ -163,32 +164,42 @@ def _paths(value: object, path: str) -> Iterator[str]:
             yield from _paths(item, f"{path}[{index}]")
 
 
-def is_plain(value: Json, schema: Schema) -> bool:
-    """Whether each field of an object is known, has a value of its type, and is not empty if it is optional.
+def is_typed(value: Json, schema: Schema) -> bool:
+    """Whether each field of an object is known, and null or of its type.
 
     An object for which this is False may still be valid: the slower checks decide, as for all custom kinds.
     """
-    if not isinstance(schema, Named):
-        return False
+    return isinstance(schema, Named) and _matches(value, _compiled(schema.name, is_plain=False))
+
+
+def is_plain(value: Json, schema: Schema) -> bool:
+    """Whether an object is typed, has no null field, and no empty value in an optional field.
+
+    An object for which this is False may still need no change, as for ``is_typed``.
+    """
+    return isinstance(schema, Named) and _matches(value, _compiled(schema.name, is_plain=True))
+
+
+def _matches(value: Json, compiled: type[msgspec.Struct]) -> bool:
     try:
-        msgspec.convert(value, _compiled(schema.name))
+        msgspec.convert(value, compiled)
     except (msgspec.ValidationError, RecursionError):
         return False
     return True
 
 
 @cache
-def _compiled(name: str) -> type[msgspec.Struct]:
-    return _struct(named(name), {})
+def _compiled(name: str, *, is_plain: bool) -> type[msgspec.Struct]:
+    return _struct(named(name), {}, is_plain=is_plain)
 
 
-def _struct(fields: Fields, known: dict[str, object]) -> type[msgspec.Struct]:
+def _struct(fields: Fields, known: dict[str, object], *, is_plain: bool) -> type[msgspec.Struct]:
     """Return a struct type that checks an object; add it to ``known``, the types compiled for the same root type."""
     # A type that contains itself cannot be compiled here: its inner occurrences are ``_NEVER``, so objects
     # that have them need the slower checks.
     known[fields.name] = _NEVER
     members = [
-        (f"field_{index}", _type(field.schema, known, filled=not (field.pointer or field.required)))
+        (f"field_{index}", _of_field(field, known, is_plain=is_plain))
         for index, field in enumerate(fields.fields.values())
     ]
     result = msgspec.defstruct(
@@ -202,17 +213,26 @@ def _struct(fields: Fields, known: dict[str, object]) -> type[msgspec.Struct]:
     return result
 
 
-def _type(schema: Schema, known: dict[str, object], *, filled: bool = False) -> object:
+def _of_field(field: Field, known: dict[str, object], *, is_plain: bool) -> object:
+    if is_plain:
+        is_optional = not (field.pointer or field.required)
+        return _type(field.schema, known, is_plain=True, filled=is_optional)
+    return cast("type[object]", _type(field.schema, known, is_plain=False)) | None
+
+
+def _type(schema: Schema, known: dict[str, object], *, is_plain: bool, filled: bool = False) -> object:
     """Return the Python type that checks values of a schema; with ``filled`` it does not accept empty values."""
     match schema:
         case Named():
-            return known.get(schema.name) or _type(resolved(schema), known)
+            return known.get(schema.name) or _type(resolved(schema), known, is_plain=is_plain)
         case Fields():
-            return _struct(schema, known)
+            return _struct(schema, known, is_plain=is_plain)
         case ListOf():
-            return _filled(GenericAlias(list, (_type(schema.item, known),)), is_needed=filled)
+            item = _type(schema.item, known, is_plain=is_plain)
+            return _filled(GenericAlias(list, (item,)), is_needed=filled)
         case MapOf():
-            return _filled(GenericAlias(dict, (str, _type(schema.value, known))), is_needed=filled)
+            value = _type(schema.value, known, is_plain=is_plain)
+            return _filled(GenericAlias(dict, (str, value)), is_needed=filled)
         case Scalar():
             return _scalar(schema, filled=filled)
         case _:

@@ -168,7 +168,7 @@ def with_known_fields(writer: Writer, value: KubeObject) -> Edited:
     document = value.document
     if body_checks.is_plain(document, schema):
         return Edited(value)
-    if not schema_validation.unknown_fields(document, schema):
+    if body_checks.is_typed(document, schema) or not schema_validation.unknown_fields(document, schema):
         return Edited(plain(writer, value))
     # Karmada's guides spell a policy field with a capital letter; accept it, with a warning.
     warnings: list[str] = []
