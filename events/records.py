@@ -209,11 +209,6 @@ def headers_json(headers: Mapping[str, str]) -> bytes:
 
 def has_headers_over(headers: Mapping[str, str], limit: int) -> bool:
     """Whether the headers as JSON have more bytes than a limit."""
-    texts = "".join([*headers, *headers.values()])
-    # An upper bound that makes the encoding of most headers unnecessary: JSON writes an ASCII character in at most
-    # six bytes and adds at most six bytes per header.
-    if texts.isascii() and 6 * (len(texts) + len(headers)) < limit:
-        return False
     return len(headers_json(headers)) > limit
 
 
