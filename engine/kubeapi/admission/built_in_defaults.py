@@ -92,11 +92,12 @@ def _pull_policy(image: object) -> str:
 _HTTP: Final = _fill({"path": "/", "scheme": "HTTP"})
 _PROBE: Final = _fill(
     {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3},
-    {"httpGet": _HTTP},
+    {"httpGet": _HTTP, "grpc": _fill({"service": ""})},
 )
+_HANDLER: Final = _fill({}, {"httpGet": _HTTP})
 _PORT: Final = _fill({"protocol": "TCP"})
 _PORTS: Final = _fill({}, {"ports": _PORT})
-_REFERENCES: Final = {"fieldRef": _fill({"apiVersion": "v1"})}
+_REFERENCES: Final = {"fieldRef": _fill({"apiVersion": "v1"}), "resourceFieldRef": _fill({"divisor": "0"})}
 _VARIABLE: Final = _fill({}, {"valueFrom": _fill({}, _REFERENCES)})
 _PARTS_OF_CONTAINERS: Final = _fill(
     {
@@ -106,21 +107,27 @@ _PARTS_OF_CONTAINERS: Final = _fill(
     },
     {
         **dict.fromkeys(PROBES, _PROBE),
+        "lifecycle": _fill({}, {"postStart": _HANDLER, "preStop": _HANDLER}),
         "env": _VARIABLE,
         "ports": _PORT,
     },
 )
 _CLAIM: Final = _fill({"volumeMode": "Filesystem"})
 _MODE: Final[Json] = {"defaultMode": 420}
-_DRIVERS: Final = {"hostPath": _fill({"type": ""})}
+_ITEMS: Final = {"items": _fill({}, _REFERENCES)}
+_SOURCE: Final = _fill(
+    {}, {"downwardAPI": _fill({}, _ITEMS), "serviceAccountToken": _fill({"expirationSeconds": 3_600})}
+)
+_DRIVERS: Final = {"hostPath": _fill({"type": ""}), "iscsi": _fill({"iscsiInterface": "default"})}
 _PARTS_OF_VOLUMES: Final = _fill(
     {},
     {
         **_DRIVERS,
         "configMap": _fill(_MODE),
         "secret": _fill(_MODE),
-        "downwardAPI": _fill(_MODE),
-        "projected": _fill(_MODE),
+        "downwardAPI": _fill(_MODE, _ITEMS),
+        "projected": _fill(_MODE, {"sources": _SOURCE}),
+        "ephemeral": _fill({}, {"volumeClaimTemplate": _fill({"metadata": {}}, {"spec": _CLAIM})}),
     },
 )
 
@@ -158,19 +165,30 @@ def _with_requests(container: Json) -> Json:
     return {**container, "resources": resources}
 
 
-_REQUESTS: Final = _fill({}, dict.fromkeys(_CONTAINERS, _with_requests))
+_REQUESTS: Final = _fill({"enableServiceLinks": True}, dict.fromkeys(_CONTAINERS, _with_requests))
+_HOST_PORTS: Final = _fill(
+    {},
+    dict.fromkeys(
+        _CONTAINERS, _fill({}, {"ports": lambda port: {"hostPort": port.get("containerPort"), **port}})
+    ),
+)
 
 
 def _single_pod(spec: Json) -> Json:
-    """Return the spec of a Pod with defaults; other than in pod templates, requests default to limits."""
-    return _REQUESTS(_pod(spec))
+    """Return the spec of a Pod with defaults.
+
+    Other than in pod templates, requests default to limits, and ports in the network of the node to its ports.
+    """
+    result = _REQUESTS(_pod(spec))
+    return _HOST_PORTS(result) if spec.get("hostNetwork") is True else result
 
 
 _TEMPLATE: Final = _fill({"metadata": {}}, {"spec": _pod})
 _TEMPLATES: Final = {"template": _TEMPLATE}
+_CONDITIONS: Final = _fill({}, {"onPodConditions": _fill({"status": "True"})})
 _PARTS_OF_JOBS: Final = _fill(
     {"completionMode": "NonIndexed", "suspend": False, "parallelism": 1},
-    _TEMPLATES,
+    {**_TEMPLATES, "podFailurePolicy": _fill({}, {"rules": _CONDITIONS})},
 )
 
 
@@ -197,8 +215,10 @@ def _service(spec: Json) -> Json:
     head: Json = {"type": "ClusterIP", "sessionAffinity": "None"}
     if type_name != "ExternalName":
         head["internalTrafficPolicy"] = "Cluster"
-    if type_name in ("LoadBalancer", "NodePort"):
+    if type_name in ("LoadBalancer", "NodePort") or spec.get("externalIPs"):
         head["externalTrafficPolicy"] = "Cluster"
+    if type_name == "LoadBalancer":
+        head["allocateLoadBalancerNodePorts"] = True
     result = _PARTS_OF_SERVICES({**head, **spec})
     if result["sessionAffinity"] == "ClientIP":
         result["sessionAffinityConfig"] = _STICKY(object_at(spec, "sessionAffinityConfig"))
@@ -207,6 +227,19 @@ def _service(spec: Json) -> Json:
     return result
 
 
+def _scaling(*policies: tuple[str, int], **fields: object) -> _Fill:
+    """Return a function for the scaling rules of one direction; a policy is a type and a value, for 15 seconds."""
+    listed = [{"type": name, "value": value, "periodSeconds": 15} for name, value in policies]
+    return _fill({"selectPolicy": "Max", "policies": listed, **fields})
+
+
+_SCALING: Final = {
+    "scaleUp": _scaling(("Pods", 4), ("Percent", 100), stabilizationWindowSeconds=0),
+    "scaleDown": _scaling(("Percent", 100)),
+}
+_PARTS_OF_AUTOSCALERS: Final = _fill(
+    {"minReplicas": 1}, {"behavior": _fill({"scaleUp": {}, "scaleDown": {}}, _SCALING)}
+)
 _METRIC: Final = {
     "type": "Resource",
     "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
@@ -214,7 +247,7 @@ _METRIC: Final = {
 
 
 def _autoscaler(spec: Json) -> Json:
-    result = {"minReplicas": 1, **spec}
+    result = _PARTS_OF_AUTOSCALERS(spec)
     return result if result.get("metrics") else {**result, "metrics": [_METRIC]}
 
 
@@ -254,8 +287,26 @@ def _subject(subject: Json) -> Json:
 
 
 _BINDING: Final = _fill({}, {"roleRef": _in_rbac, "subjects": _subject})
+_RULES: Final = _fill({"scope": "*"})
+_MATCHED: Final[Json] = {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}}
+_MATCHES: Final = _fill(_MATCHED, {"resourceRules": _RULES, "excludeResourceRules": _RULES})
+_CLIENT: Final = _fill({}, {"service": _fill({"port": 443})})
+_HOOK: Final[Json] = {**_MATCHED, "failurePolicy": "Fail", "timeoutSeconds": 10}
+_PARTS_OF_HOOKS: Final = {"rules": _RULES, "clientConfig": _CLIENT}
 
 _OF_KINDS: Final[Mapping[tuple[str, str], _Fill]] = {
+    ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"): _fill(
+        {}, {"webhooks": _fill({**_HOOK, "reinvocationPolicy": "Never"}, _PARTS_OF_HOOKS)}
+    ),
+    ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"): _spec(
+        {"failurePolicy": "Fail"}, {"matchConstraints": _MATCHES}
+    ),
+    ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding"): _spec(
+        {}, {"matchResources": _MATCHES}
+    ),
+    ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"): _fill(
+        {}, {"webhooks": _fill(_HOOK, _PARTS_OF_HOOKS)}
+    ),
     ("apps/v1", "DaemonSet"): _spec(
         {"revisionHistoryLimit": 10, "updateStrategy": {}},
         {**_TEMPLATES, "updateStrategy": _strategy({"maxUnavailable": 1, "maxSurge": 0})},
@@ -295,6 +346,10 @@ _OF_KINDS: Final[Mapping[tuple[str, str], _Fill]] = {
         {"jobTemplate": _fill({"metadata": {}}, {"spec": _fill({}, _TEMPLATES)})},
     ),
     ("batch/v1", "Job"): _of_spec(_job),
+    ("discovery.k8s.io/v1", "EndpointSlice"): _fill(
+        {}, {"endpoints": _fill({"conditions": {}}), "ports": _fill({"name": "", "protocol": "TCP"})}
+    ),
+    ("networking.k8s.io/v1", "IngressClass"): _spec({}, {"parameters": _fill({"scope": "Cluster"})}),
     ("networking.k8s.io/v1", "NetworkPolicy"): _of_spec(_network_policy),
     ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"): _BINDING,
     ("rbac.authorization.k8s.io/v1", "RoleBinding"): _BINDING,
