@@ -118,7 +118,7 @@ def _cluster_keys(change: fact_changes.ClusterChanged, indexes: Indexes, placeme
     for (digest, affinity_name), group in indexes.by_group.items():
         affinity = placements.affinity(digest, affinity_name)
         if any(version.matches(affinity, change.name) for version in versions):
-            touched |= group
+            touched.update(group)
     return touched
 
 
