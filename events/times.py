@@ -26,6 +26,7 @@ WAIT_S_MAX: Final = 10.0
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CACHED_MAX = 4_096
+_CACHED_RECENT_MAX = 1_024
 
 # Stricter than datetime.fromisoformat, which accepts more forms in each release of Python: a record must mean
 # the same to every reader at any time.
@@ -47,7 +48,7 @@ def duration_ms(text: str) -> int | None:
     return sum(int(count or 0) * ms for count, ms in spans)
 
 
-@lru_cache(maxsize=_CACHED_MAX)
+@lru_cache(maxsize=_CACHED_RECENT_MAX)
 def to_text(at_ms: int) -> str:
     """Return RFC 3339 with milliseconds, for envelopes: ``2024-05-25T09:49:51.120Z``.
 

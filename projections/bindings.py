@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain import bindings as domain
+from engine.shared_values import shared
 from events import decisions, enums, ids, shapes, status_values
 from events.records import Envelope
 from projections.placements import Placements
@@ -221,6 +222,7 @@ class Bindings:
             if binding is None:
                 deleted.append((key_id,))
             else:
+                _share(binding)
                 stored.append((key_id, binding.number, on(binding), binding.condition, _encode(binding)))
         rows.write("DELETE FROM bindings WHERE id = ?", deleted)
         rows.write("INSERT OR REPLACE INTO bindings VALUES (?, ?, ?, ?, ?)", stored)
@@ -234,6 +236,13 @@ def _declared(at_ms: int, head: Envelope, data: decisions.BindingDeclared) -> Bi
     """Return a new binding."""
     uid = ids.object_uid(head.source, head.id, data.key)
     return Binding(template=data.template, template_uid=data.uid, uid=uid, created_ms=at_ms)
+
+
+def _share(binding: Binding) -> None:
+    """Replace values by equal ones of other bindings in memory."""
+    binding.claim = shared(binding.claim)
+    binding.clusters = shared(binding.clusters)
+    binding.applied = shared(binding.applied)
 
 
 def _rendered_by(binding: Binding) -> tuple[str, bool]:

@@ -142,7 +142,7 @@ def conflict(template: shapes.WorkloadRef, cluster: str) -> str:
 
 
 # Cached: the works of a template have the same name in all clusters, and each change of a work needs it.
-@lru_cache(maxsize=4_096)
+@lru_cache(maxsize=1_024)
 def work_name(kind: str, namespace: str, name: str) -> str:
     """Return the name of the Works of a template; it may be longer than Kubernetes allows, as in Karmada."""
     name = name.replace(":", ".").lower()
