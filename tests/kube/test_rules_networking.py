@@ -60,3 +60,13 @@ def test_blocks_have_lengths_and_contain_their_exceptions(block: Json, words: li
 )
 def test_ranges_of_ports_do_not_run_backwards(port: Json, words: list[str]) -> None:
     assert wrong(ports=[port]) == [f"ports[0].{word}" for word in words]
+
+
+@pytest.mark.parametrize("name", ["podSelector", "namespaceSelector"])
+def test_selectors_of_peers_are_valid(name: str) -> None:
+    everything: Json = {}
+    assert wrong(**{"from": [{name: {"matchLabels": {"a": "b"}}}, {name: everything}]}) == []
+    term: Json = {"key": "a", "operator": "Near"}
+    detail = 'operator: Invalid value: "Near": not a valid selector operator'
+    expected = f"from[0].{name}.matchExpressions[0].{detail}"
+    assert wrong(**{"from": [{name: {"matchExpressions": [term]}}]}) == [expected]

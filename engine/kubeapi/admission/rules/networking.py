@@ -142,6 +142,8 @@ def _peer(peer: Json, path: str) -> Iterator[Cause]:
     block = as_object(peer.get("ipBlock"))
     if not peer:
         yield causes.required(path, "must specify a peer")
+    for name in ("podSelector", "namespaceSelector"):
+        yield from words.selector(peer.get(name), f"{path}.{name}")
     if block is None:
         return
     if len(peer) > 1:

@@ -23,6 +23,9 @@ def role(value: KubeObject, _live: KubeObject | None) -> Iterator[Cause]:
             detail = "namespaced rules cannot apply to non-resource URLs"
             yield causes.invalid(f"{where}.nonResourceURLs", paths, detail)
         if paths:
+            if any(rule.get(name) for name in ("apiGroups", "resources", "resourceNames")):
+                detail = "rules cannot apply to both regular resources and non-resource URLs"
+                yield causes.invalid(f"{where}.nonResourceURLs", paths, detail)
             continue
         if not rule.get("apiGroups"):
             yield causes.required(f"{where}.apiGroups", "resource rules must supply at least one api group")
@@ -32,6 +35,8 @@ def role(value: KubeObject, _live: KubeObject | None) -> Iterator[Cause]:
     if union is not None and not union.get("clusterRoleSelectors"):
         detail = "at least one clusterRoleSelector required if aggregationRule is non-nil"
         yield causes.required("aggregationRule.clusterRoleSelectors", detail)
+    for index, selector in enumerate(list_at(union, "clusterRoleSelectors")):
+        yield from words.selector(selector, f"aggregationRule.clusterRoleSelectors[{index}]")
 
 
 def role_binding(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
