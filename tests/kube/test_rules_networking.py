@@ -1,8 +1,8 @@
-"""Validation of NetworkPolicies."""
+"""Validation of NetworkPolicies and Ingresses."""
 
 import pytest
 
-from engine.kubeapi.admission.rules.networking import network_policy
+from engine.kubeapi.admission.rules.networking import ingress, network_policy
 from events.json_values import Json
 from events.kube_objects import KubeObject
 
@@ -70,3 +70,23 @@ def test_selectors_of_peers_are_valid(name: str) -> None:
     detail = 'operator: Invalid value: "Near": not a valid selector operator'
     expected = f"from[0].{name}.matchExpressions[0].{detail}"
     assert wrong(**{"from": [{name: {"matchExpressions": [term]}}]}) == [expected]
+
+
+def test_protocols_of_ports_are_known() -> None:
+    assert wrong(ports=[{"protocol": "SCTP", "port": 80}]) == []
+    detail = 'Unsupported value: "ICMP": supported values: "SCTP", "TCP", "UDP"'
+    assert wrong(ports=[{"protocol": "ICMP", "port": 80}]) == [f"ports[0].protocol: {detail}"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "fields"),
+    [
+        ({"defaultBackend": {"service": {"name": "web", "port": {"number": 80}}}}, []),
+        ({"defaultBackend": {"service": {"name": "web"}}}, ["spec.defaultBackend"]),
+        ({"rules": [{"host": "*.example.com"}]}, []),
+        ({"rules": [{"host": "*.Example.com"}]}, ["spec.rules[0].host"]),
+        ({"rules": [{"host": "a.*.example.com"}]}, ["spec.rules[0].host"]),
+    ],
+)
+def test_ingress_has_valid_hosts_and_backends(spec: Json, fields: list[str]) -> None:
+    assert [cause.field for cause in ingress(KubeObject({"spec": spec}), None)] == fields
