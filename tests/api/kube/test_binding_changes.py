@@ -3,7 +3,7 @@
 import pytest
 
 from events import codec, specs
-from events.json_values import Json
+from events.json_values import Json, object_at
 from tests.api.servers import kube_client, serving
 from tests.api.story_records import moved
 
@@ -53,3 +53,25 @@ async def test_other_fields_of_a_binding_cannot_be_changed(patch: Json) -> None:
     async with serving(await moved()) as services, kube_client(services, headers=headers) as client:
         answer = await client.patch(WEB, json=patch)
         assert answer.status_code == 403, answer.text
+
+
+@pytest.mark.parametrize(
+    ("method", "spec", "code"),
+    [
+        ("PATCH", {"suspension": {"scheduling": True}}, 409),
+        ("PATCH", {"replicas": 9}, 403),
+        ("PUT", {"replicas": 9}, 409),
+    ],
+)
+async def test_change_of_an_older_binding_is_refused_for_the_reason_that_helps(
+    method: str, spec: Json, code: int
+) -> None:
+    """A client that gets a conflict tries again with the newest version, which never allows a forbidden change."""
+    headers = {"content-type": "application/merge-patch+json"} if method == "PATCH" else {}
+    async with serving(await moved()) as services, kube_client(services, headers=headers) as client:
+        shown: Json = (await client.get(WEB)).json()
+        body: Json = shown if method == "PUT" else {}
+        metadata = {**object_at(body, "metadata"), "resourceVersion": "1"}
+        stale: Json = {**body, "metadata": metadata, "spec": {**object_at(body, "spec"), **spec}}
+        answer = await client.request(method, WEB, json=stale)
+        assert answer.status_code == code, answer.text
