@@ -1,6 +1,7 @@
-"""Run a real cluster or a real Karmada until Ctrl-C, or while a command runs; or Karmada's own tests.
+"""Run a real cluster or a real Karmada until Ctrl-C, or while a command runs; or Karmada's own tests, or a comparison.
 
-``python -m tests.clusters up|karmada [-- COMMAND ...]``, ``python -m tests.clusters conformance [FOCUS ...]``.
+``python -m tests.clusters up|karmada [-- COMMAND ...]``, ``python -m tests.clusters conformance [FOCUS ...]``,
+``python -m tests.clusters compare [FIRST-LAST]``.
 """
 
 import os
@@ -10,6 +11,7 @@ import sys
 from typing import Final
 
 from tests.clusters import conformance
+from tests.clusters.comparison import command as comparison
 from tests.clusters.karmada import Karmada
 from tests.clusters.processes import ClusterError, LocalCluster
 from tests.clusters.programs import BuildError
@@ -21,20 +23,23 @@ PROCESSES: Final = "REBALLAST_TEST_CLUSTER"
 KARMADA: Final = "REBALLAST_TEST_KARMADA_CONFIG"
 """Names the kubeconfig of a real Karmada."""
 
-_USAGE: Final = "usage: python -m tests.clusters up|karmada [-- COMMAND ...] | conformance [FOCUS ...]"
+_USAGE: Final = (
+    "usage: python -m tests.clusters up|karmada [-- COMMAND ...] | conformance [FOCUS ...] | compare [SEED]"
+)
 _WRONG: Final = 2
+_OF_THEIR_OWN: Final = {"conformance": conformance.main, "compare": comparison.main}
 
 
 def main(words: list[str]) -> int:
     """Return the exit code, that of the command if there is one."""
     kind, command = "".join(words[:1]), words[1:]
     is_cluster = kind in {"up", "karmada"} and command[:1] in ([], ["--"])
-    if kind != "conformance" and not is_cluster:
+    if kind not in _OF_THEIR_OWN and not is_cluster:
         sys.stderr.write(_USAGE + "\n")
         return _WRONG
     try:
-        if kind == "conformance":
-            return conformance.main(command)
+        if kind in _OF_THEIR_OWN:
+            return _OF_THEIR_OWN[kind](command)
         with LocalCluster() if kind == "up" else Karmada() as cluster:
             sys.stdout.write(f"{cluster.kubeconfig}\n")
             sys.stdout.flush()

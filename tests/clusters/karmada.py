@@ -33,8 +33,12 @@ _WEBHOOKS_URL: Final = "https://karmada-webhook.karmada-system.svc:443"
 class Karmada(Cluster):
     """A control plane with members ``member1``, ``member2`` and so on, pushed to."""
 
-    def __init__(self, members: int = 2) -> None:
+    def __init__(self, members: int = 2, controller_options: Sequence[str] = ()) -> None:
         super().__init__()
+        self._controller_options: Final = (
+            "--controllers=*,hpaScaleTargetMarker,deploymentReplicasSyncer",
+            *controller_options,
+        )
         self.members: Final = {f"member{number}": LocalCluster() for number in range(1, members + 1)}
         self._ports = iter(free_ports(8))
         self._programs = Path()
@@ -61,8 +65,8 @@ class Karmada(Cluster):
         self._serve_clusters()
         self._serve_webhooks()
         for program, options in (
-            (programs.KARMADA_CONTROLLERS, ["--controllers=*,hpaScaleTargetMarker,deploymentReplicasSyncer"]),
-            (programs.KARMADA_SCHEDULER, ["--enable-scheduler-estimator=false"]),
+            (programs.KARMADA_CONTROLLERS, self._controller_options),
+            (programs.KARMADA_SCHEDULER, ("--enable-scheduler-estimator=false",)),
         ):
             self._launch_component(program, ["--leader-elect=false", *options])
         for name, member in self.members.items():

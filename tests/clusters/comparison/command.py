@@ -1,0 +1,148 @@
+"""``python -m tests.clusters compare [FIRST-LAST]``: the scenarios of seeds, on a real Karmada and on ``reballast up``.
+
+Both have the same clusters. Each scenario has a namespace of its own, and all take their steps together: one write on
+both sides, then a wait until the states are equal or have ceased to change. A scenario ends at its first difference.
+"""
+
+import itertools
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import anyio
+from msgspec import Struct
+
+from tests.cli import servers
+from tests.clusters.comparison import scenarios, states
+from tests.clusters.comparison.planes import Plane
+from tests.clusters.comparison.scenarios import Write
+from tests.clusters.karmada import Karmada
+
+_SEEDS: Final = "0-39"
+_CONTEXT: Final = "karmada-apiserver"
+_POLL_S: Final = 2.0
+_CALM_S: Final = 10.0
+_LIMIT_S: Final = 120.0
+_SHOWN: Final = 4
+_CHARS: Final = 300
+_EVICTIONS: Final = ("--enable-no-execute-taint-eviction=true", "--resource-eviction-rate=200")
+
+
+class _Scenario(Struct):
+    """A scenario that goes on; ``write`` is its last step."""
+
+    seed: int
+    writes: Iterator[Write]
+    write: Write | None = None
+
+
+def main(words: list[str]) -> int:
+    """Compare the scenarios of a range of seeds; return 1 if there is a difference."""
+    first, _, last = "".join(words or [_SEEDS]).partition("-")
+    seeds = range(int(first), int(last or first) + 1)
+    with (
+        tempfile.TemporaryDirectory(prefix="reballast-comparison-") as named,
+        Karmada(members=0, controller_options=_EVICTIONS) as karmada,
+        servers.running(Path(named) / "data", "--no-members"),
+    ):
+        planes = (
+            Plane("Karmada", karmada.kubeconfig),
+            Plane("Reballast", Path(named) / "data/kubeconfig", _CONTEXT),
+        )
+        return anyio.run(_compare, planes, seeds)
+
+
+async def _compare(planes: tuple[Plane, Plane], seeds: range) -> int:
+    ends: Counter[str] = Counter()
+    compared = 0
+    running = [_Scenario(seed, scenarios.writes(seed)) for seed in seeds]
+    async with anyio.create_task_group() as tasks:
+        for plane in planes:
+            await plane.join()
+            tasks.start_soon(plane.renew)
+            for seed in seeds:
+                await plane.add_namespace(scenarios.namespace_of(seed))
+        for step in itertools.count(1):
+            running = [scenario for scenario in running if await _has_taken_a_step(planes, scenario, ends)]
+            if not running:
+                break
+            compared += len(running)
+            over = await _settled(planes, running, ends)
+            running = [scenario for scenario in running if scenario.seed not in over]
+            sys.stdout.write(f"step {step}: {len(running)} scenarios go on\n")
+        tasks.cancel_scope.cancel()
+    for plane in planes:
+        await plane.aclose()
+    summary = ", ".join(f"{count} {end}" for end, count in sorted(ends.items()))
+    sys.stdout.write(f"{compared} steps of {len(seeds)} scenarios compared; scenarios: {summary}\n")
+    return 1 if ends["different"] else 0
+
+
+async def _has_taken_a_step(planes: tuple[Plane, Plane], scenario: _Scenario, ends: Counter[str]) -> bool:
+    """Make the scenario's next write on both sides; return whether there was one, and both answered alike."""
+    scenario.write = next(scenario.writes, None)
+    if scenario.write is None:
+        ends["equal to the end"] += 1
+        return False
+    refusals = [await plane.write(scenario.write) for plane in planes]
+    if all(refusals) or not any(refusals):
+        return True
+    ends["different"] += 1
+    _print(
+        scenario,
+        [f"{plane.name}: {text or 'accepted'}" for plane, text in zip(planes, refusals, strict=True)],
+    )
+    return False
+
+
+async def _settled(planes: tuple[Plane, Plane], running: list[_Scenario], ends: Counter[str]) -> set[int]:
+    """Wait until the states are equal or calm; return the seeds of scenarios that end here."""
+    until_s = time.monotonic() + _LIMIT_S
+    calm_s, last = time.monotonic(), None
+    while True:
+        await anyio.sleep(_POLL_S)
+        karmada, reballast = [await states.read(plane) for plane in planes]
+        differing = {
+            scenario.seed: texts
+            for scenario in running
+            if (texts := states.differences(karmada.get(scenario.seed, {}), reballast.get(scenario.seed, {})))
+        }
+        now_s = time.monotonic()
+        if (karmada, reballast) != last:
+            calm_s, last = now_s, (karmada, reballast)
+        if not differing or now_s - calm_s > _CALM_S or now_s > until_s:
+            break
+    failing = await _failing_overrides(planes[0])
+    for scenario in running:
+        if scenario.seed not in differing:
+            continue
+        if states.is_tie(karmada[scenario.seed], reballast[scenario.seed]):
+            ends["ended by a tie"] += 1
+        elif scenarios.namespace_of(scenario.seed) in failing:
+            # Karmada makes no Work; Reballast makes one, whose agent reports the failure.
+            ends["ended by an override that fails"] += 1
+        else:
+            ends["different"] += 1
+            _print(scenario, differing[scenario.seed])
+    return set(differing)
+
+
+async def _failing_overrides(karmada: Plane) -> set[str]:
+    """Return the namespaces of objects to which override policies cannot be applied."""
+    events = await karmada.items("/api/v1/events")
+    return {
+        event["involvedObject"].get("namespace", "")
+        for event in events
+        if event["reason"] == "ApplyOverridePolicyFailed"
+    }
+
+
+def _print(scenario: _Scenario, texts: list[str]) -> None:
+    sys.stdout.write(f"seed {scenario.seed} differs after: {scenario.write}\n")
+    for text in texts[:_SHOWN]:
+        sys.stdout.write(f"    {text[:_CHARS]}\n")
+    sys.stdout.flush()

@@ -1,0 +1,137 @@
+"""A control plane of the comparison: its API, the clusters that it is told of, and writes as a client sends them."""
+
+import datetime as dt
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import httpx
+
+from engine.agent import kubeconfigs
+from events.json_values import Json, object_at
+from tests.clusters.comparison import fleet
+from tests.clusters.comparison.scenarios import Write
+
+_TIMEOUT_S: Final = 30.0
+_RENEWED_S: Final = 8.0
+_ATTEMPTS: Final = 10
+_CONFLICT: Final = 409
+_LEASES: Final = f"/apis/coordination.k8s.io/v1/namespaces/{fleet.LEASES}/leases"
+_MERGE: Final = {"content-type": "application/merge-patch+json"}
+_APPLY: Final = {"content-type": "application/apply-patch+yaml"}
+_KARMADA: Final = ".karmada.io/"
+"""In the names of annotations that the control plane sets."""
+
+
+class Plane:
+    """An API that serves Karmada's kinds."""
+
+    def __init__(self, name: str, kubeconfig: Path, context: str = "") -> None:
+        access = kubeconfigs.read(kubeconfig, context)
+        self.name: Final = name
+        self._http: Final = httpx.AsyncClient(
+            base_url=access.server,
+            verify=kubeconfigs.tls(access),
+            headers={"authorization": f"Bearer {access.token}"} if access.token else {},
+            timeout=_TIMEOUT_S,
+            trust_env=False,
+        )
+        self._paths: dict[tuple[str, str], tuple[str, bool]] = {}
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+    async def items(self, path: str) -> list[dict[str, Any]]:
+        """Return the objects of a list."""
+        answer = await self._http.get(path)
+        answer.raise_for_status()
+        return answer.json()["items"]
+
+    async def join(self) -> None:
+        """Register the clusters, with their statuses."""
+        await self.add_namespace(fleet.LEASES)
+        for cluster in fleet.FLEET:
+            path = await self._path_of(cluster.manifest())
+            (await self._http.post(path, json=cluster.manifest())).raise_for_status()
+            status = {"status": cluster.status()}
+            url = f"{path}/{cluster.name}/status"
+            (await self._http.patch(url, json=status, headers=_MERGE)).raise_for_status()
+
+    async def renew(self) -> None:
+        """Renew the clusters' Leases until cancelled, as their agents do."""
+        while True:
+            now = dt.datetime.now(dt.UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+            for name in fleet.NAMES:
+                lease = {
+                    "apiVersion": "coordination.k8s.io/v1",
+                    "kind": "Lease",
+                    "metadata": {"name": name},
+                    "spec": {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": now},
+                }
+                query = {"fieldManager": "comparison", "force": "true"}
+                url = f"{_LEASES}/{name}"
+                answer = await self._http.patch(url, json=lease, headers=_APPLY, params=query)
+                answer.raise_for_status()
+            await anyio.sleep(_RENEWED_S)
+
+    async def add_namespace(self, name: str) -> None:
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        answer = await self._http.post("/api/v1/namespaces", json=namespace)
+        if answer.status_code != _CONFLICT:
+            answer.raise_for_status()
+
+    async def write(self, write: Write) -> str:
+        """Make a write; return an empty text, or the error if it is refused."""
+        path = await self._path_of(write.value)
+        url = f"{path}/{object_at(write.value, 'metadata')['name']}"
+        match write.verb:
+            case "create":
+                answer = await self._http.post(path, json=write.value)
+            case "delete":
+                answer = await self._http.delete(url)
+            case _:
+                answer = await self._replaced(url, write.value)
+        return "" if answer.is_success else f"{answer.status_code} {answer.json().get('message')}"
+
+    async def _replaced(self, url: str, value: Json) -> httpx.Response:
+        """Replace the parts that scenarios edit; write again if a controller has written in between."""
+        for _ in range(_ATTEMPTS):
+            answer = await self._http.get(url)
+            if not answer.is_success:
+                return answer
+            live: dict[str, Any] = answer.json()
+            own = live["metadata"].get("annotations", {})
+            kept = {name: text for name, text in own.items() if _KARMADA in name}
+            live["metadata"]["annotations"] = {**kept, **object_at(value, "metadata", "annotations")}
+            spec = object_at(value, "spec")
+            edited = (
+                "replicas",
+                "template",
+                "overall",
+                "placement",
+                "overrideRules",
+                "propagateDeps",
+                "priority",
+            )
+            if "spec" in live:
+                live["spec"] |= {
+                    name: spec[name] for name in edited if name in spec and live["kind"] != "Job"
+                }
+            answer = await self._http.put(url, json=live)
+            if answer.status_code != _CONFLICT:
+                return answer
+        raise TimeoutError(f"{self.name}: {url} was written by others {_ATTEMPTS} times")
+
+    async def _path_of(self, value: Json) -> str:
+        """Return the path of the list that the object is in."""
+        kind = (str(value["apiVersion"]), str(value["kind"]))
+        if kind not in self._paths:
+            prefix = f"/apis/{kind[0]}" if "/" in kind[0] else f"/api/{kind[0]}"
+            served = (await self._http.get(prefix)).raise_for_status().json()["resources"]
+            for resource in served:
+                if "/" not in resource["name"]:
+                    path = (f"{prefix}/{{}}{resource['name']}", resource["namespaced"])
+                    self._paths[kind[0], resource["kind"]] = path
+        path, is_namespaced = self._paths[kind]
+        namespace = object_at(value, "metadata").get("namespace")
+        return path.format(f"namespaces/{namespace}/" if is_namespaced else "")

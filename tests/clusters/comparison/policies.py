@@ -1,0 +1,224 @@
+"""Random propagation and override policies that select the templates of a scenario, or none of them."""
+
+import random
+from collections.abc import Sequence
+from typing import Final
+
+from events.json_values import Json, object_at
+from tests.builders.manifests import POLICIES, manifest
+from tests.clusters.comparison import fleet, templates
+
+_NAMES: Final = (*fleet.NAMES, "nowhere")
+_LABELS: Final[tuple[Json, ...]] = (
+    {"matchLabels": {"env": "a"}},
+    {"matchLabels": {"env": "c"}},
+    {"matchExpressions": [{"key": "tier", "operator": "Exists"}]},
+    {"matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]},
+    {"matchExpressions": [{"key": "env", "operator": "In", "values": ["a", "b"]}]},
+    {"matchExpressions": [{"key": "env", "operator": "NotIn", "values": ["a", "b"]}]},
+)
+_FIELDS: Final[tuple[Json, ...]] = (
+    {"key": "provider", "operator": "In", "values": ["x"]},
+    {"key": "provider", "operator": "NotIn", "values": ["x"]},
+    {"key": "region", "operator": "In", "values": ["r1", "r2"]},
+    {"key": "region", "operator": "NotIn", "values": ["r1", "r2"]},
+    {"key": "zone", "operator": "In", "values": ["z1", "z3"]},
+    {"key": "zone", "operator": "NotIn", "values": ["z3", "z4"]},
+)
+_TOLERATIONS: Final[tuple[Json, ...]] = (
+    {"key": "dedicated", "operator": "Exists"},
+    {"key": "dedicated", "value": "x", "operator": "Equal", "effect": "NoSchedule"},
+    {"operator": "Exists"},
+    {"key": "dedicated", "value": "y"},
+)
+_TEMPLATE_LABELS: Final[tuple[Json, ...]] = (
+    {"matchLabels": {"app": "x"}},
+    {"matchLabels": {"app": "y"}},
+    {"matchExpressions": [{"key": "track", "operator": "Exists"}]},
+    {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["x"]}]},
+)
+_DIVIDED: Final[Json] = {"replicaSchedulingType": "Divided"}
+_WEIGHTED: Final[Json] = {**_DIVIDED, "replicaDivisionPreference": "Weighted"}
+_PATCHES: Final[tuple[tuple[str, object], ...]] = (
+    ("/metadata/annotations", {"k": "v"}),
+    ("/metadata/labels/n~1e", "x"),
+    ("/spec/replicas", 4),
+    ("/data/a", "overridden"),
+    ("/spec/template/spec/hostNetwork", True),
+    ("/spec/template/spec/containers/0/env", [{"name": "A", "value": "b"}]),
+    ("/spec/template/spec/containers/-", {"name": "side", "image": "s"}),
+)
+OPERATORS: Final = ("add", "remove", "replace")
+
+
+def affinity(rng: random.Random) -> Json:
+    """Return a cluster affinity, by names, labels or fields, with or without excluded clusters."""
+    chosen: Json = {}
+    drawn = rng.random()
+    if drawn < 0.3:
+        chosen["clusterNames"] = rng.sample(_NAMES, rng.randint(1, 4))
+    elif drawn < 0.55:
+        chosen["labelSelector"] = rng.choice(_LABELS)
+    elif drawn < 0.75:
+        chosen["fieldSelector"] = {"matchExpressions": [rng.choice(_FIELDS)]}
+    if rng.random() < 0.3:
+        chosen["exclude"] = rng.sample(fleet.NAMES, rng.randint(1, 2))
+    return chosen
+
+
+def _spread(rng: random.Random) -> list[Json]:
+    field = rng.choice(("cluster", "cluster", "region", "zone", "provider", "label"))
+    if field == "label":
+        return [{"spreadByLabel": "env", "minGroups": 1, "maxGroups": 2}]
+    groups: Json = {"minGroups": rng.choice((0, 1, 2)), "maxGroups": rng.choice((0, 2, 3))}
+    constraints: list[Json] = [{"spreadByField": field, **groups}]
+    if field != "cluster" and rng.random() < 0.7:
+        clusters: Json = {"minGroups": rng.choice((1, 2)), "maxGroups": rng.choice((2, 3, 4))}
+        constraints.append({"spreadByField": "cluster", **clusters})
+    return constraints
+
+
+def _division(rng: random.Random) -> Json:
+    weights = [
+        {"targetCluster": affinity(rng) or {"clusterNames": ["p1"]}, "weight": rng.choice((1, 2, 3, 5))}
+        for _ in range(rng.randint(1, 3))
+    ]
+    ways: tuple[Json, ...] = (
+        {"replicaSchedulingType": "Duplicated"},
+        {**_WEIGHTED, "weightPreference": {"staticWeightList": weights}},
+        {**_WEIGHTED, "weightPreference": {"dynamicWeight": "AvailableReplicas"}},
+        {**_DIVIDED, "replicaDivisionPreference": "Aggregated"},
+        _DIVIDED,
+        _WEIGHTED,
+    )
+    return rng.choice(ways)
+
+
+def placement(rng: random.Random) -> Json:
+    """Return a placement."""
+    placed: Json = {}
+    drawn = rng.random()
+    if drawn < 0.6:
+        placed["clusterAffinity"] = affinity(rng)
+    elif drawn < 0.8:
+        count = rng.randint(1, 3)
+        placed["clusterAffinities"] = [
+            {"affinityName": f"g{order}", **affinity(rng)} for order in range(count)
+        ]
+    if rng.random() < 0.25:
+        placed["clusterTolerations"] = [rng.choice(_TOLERATIONS)]
+    if rng.random() < 0.35:
+        placed["spreadConstraints"] = _spread(rng)
+    if rng.random() < 0.8:
+        placed["replicaScheduling"] = _division(rng)
+    return placed
+
+
+def _selectors(rng: random.Random, candidates: Sequence[Json], namespace: str) -> list[Json]:
+    """Return selectors of templates by name or labels; those of cluster policies also name the ``namespace``."""
+    selectors: list[Json] = []
+    for _ in range(rng.choice((1, 1, 2))):
+        selected = (
+            rng.choice(candidates)
+            if candidates and rng.random() < 0.8
+            else templates.template(rng, "other", 0)
+        )
+        metadata = object_at(selected, "metadata")
+        selector: Json = {"apiVersion": selected["apiVersion"], "kind": selected["kind"]}
+        is_cluster_scoped = "namespace" not in metadata
+        if is_cluster_scoped or rng.random() < 0.4:
+            selector["name"] = metadata["name"]
+        elif rng.random() < 0.5:
+            selector["labelSelector"] = rng.choice(_TEMPLATE_LABELS)
+        if namespace and not is_cluster_scoped:
+            selector["namespace"] = namespace
+        selectors.append(selector)
+    return selectors
+
+
+def propagation(rng: random.Random, namespace: str, number: int, candidates: Sequence[Json]) -> Json:
+    """Return a policy of the namespace, or one for it of all namespaces; ``candidates`` are templates to select."""
+    is_cluster_policy = rng.random() < 0.2
+    spec: Json = {"placement": placement(rng)}
+    in_reach = (
+        candidates
+        if is_cluster_policy
+        else [value for value in candidates if "namespace" in object_at(value, "metadata")]
+    )
+    spec["resourceSelectors"] = _selectors(rng, in_reach, namespace if is_cluster_policy else "")
+    for field, share, values in (
+        ("priority", 0.3, (-1, 1, 5)),
+        ("preemption", 0.2, ("Always",)),
+        ("propagateDeps", 0.25, (True,)),
+        ("conflictResolution", 0.15, ("Overwrite",)),
+        ("preserveResourcesOnDeletion", 0.1, (True,)),
+        ("schedulerName", 0.06, ("other",)),
+    ):
+        if rng.random() < share:
+            spec[field] = rng.choice(values)
+    if is_cluster_policy:
+        return manifest(POLICIES, "ClusterPropagationPolicy", f"{namespace}-p{number}", spec=spec)
+    return manifest(POLICIES, "PropagationPolicy", f"p{number}", namespace, spec=spec)
+
+
+def _overriders(rng: random.Random) -> Json:
+    overriders: dict[str, list[Json]] = {}
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        operator = rng.choice(OPERATORS)
+        match rng.choice(("image", "command", "args", "labels", "annotations", "plaintext", "field")):
+            case "image":
+                part: Json = {
+                    "component": rng.choice(("Registry", "Repository", "Tag")),
+                    "operator": operator,
+                }
+                value: Json = (
+                    {} if operator == "remove" else {"value": rng.choice(("foo.io", "bar/baz", "v9"))}
+                )
+                overriders.setdefault("imageOverrider", []).append({**part, **value})
+            case "command" | "args" as kind:
+                words = rng.choice((["-x"], ["sh", "q"], ["-z", "-k=2"]))
+                change: Json = {
+                    "containerName": rng.choice(("c", "d")),
+                    "operator": rng.choice(OPERATORS[:2]),
+                }
+                overriders.setdefault(f"{kind}Overrider", []).append({**change, "value": words})
+            case "labels" | "annotations" as kind:
+                texts = rng.choice(({"app": "o"}, {"new": "l"}, {"note": "m", "team": "z"}))
+                overriders.setdefault(f"{kind}Overrider", []).append({"operator": operator, "value": texts})
+            case "field":
+                patch: Json = {"subPath": "/a/b", "operator": "replace", "value": 2}
+                overriders.setdefault("fieldOverrider", []).append(
+                    {"fieldPath": "/data/j.json", "json": [patch]}
+                )
+            case _:
+                path, new = rng.choice(_PATCHES)
+                own: Json = {"path": path, "operator": "add", "value": new}
+                overriders.setdefault("plaintext", []).append(own)
+    return dict(overriders)
+
+
+def override(rng: random.Random, namespace: str, number: int, candidates: Sequence[Json]) -> Json:
+    """Return an override policy of the namespace, or one for it of all namespaces."""
+    is_cluster_policy = rng.random() < 0.3
+    rules: list[Json] = []
+    for _ in range(rng.choice((1, 1, 2))):
+        target: Json = {"targetCluster": affinity(rng)} if rng.random() < 0.6 else {}
+        rules.append({**target, "overriders": _overriders(rng)})
+    spec: Json = {"overrideRules": rules}
+    if is_cluster_policy:
+        spec["resourceSelectors"] = _selectors(rng, candidates, namespace)
+        return manifest(POLICIES, "ClusterOverridePolicy", f"{namespace}-o{number}", spec=spec)
+    in_reach = [value for value in candidates if "namespace" in object_at(value, "metadata")]
+    if rng.random() < 0.85:
+        spec["resourceSelectors"] = _selectors(rng, in_reach, "")
+    return manifest(POLICIES, "OverridePolicy", f"o{number}", namespace, spec=spec)
+
+
+def edited(rng: random.Random, value: Json) -> Json:
+    """Return a policy after an edit of its placement or of its rules."""
+    spec = object_at(value, "spec")
+    if "overrideRules" in spec:
+        return {**value, "spec": {**spec, "overrideRules": [{"overriders": _overriders(rng)}]}}
+    if rng.random() < 0.7:
+        return {**value, "spec": {**spec, "placement": placement(rng)}}
+    return {**value, "spec": {**spec, "propagateDeps": True, "priority": 3}}

@@ -1,0 +1,68 @@
+"""A scenario: a random sequence of writes to one namespace; a seed always gives the same one."""
+
+import random
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from events.json_values import Json, object_at
+from tests.clusters.comparison import policies, templates
+
+
+class Write(Struct, frozen=True):
+    """``verb`` is ``create``, ``update`` or ``delete``."""
+
+    verb: str
+    value: Json
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.value['kind']} {object_at(self.value, 'metadata')['name']}"
+
+
+def namespace_of(seed: int) -> str:
+    """Return the namespace of a scenario; objects without a namespace have it in their names."""
+    return f"compared-{seed}"
+
+
+def writes(seed: int) -> Iterator[Write]:
+    """Yield the writes of a scenario: a template and a policy for it in either order, then any others."""
+    rng = random.Random(seed)  # noqa: S311  # an example, not a secret
+    namespace = namespace_of(seed)
+    stored: dict[tuple[str, str], Json] = {}
+
+    def created(value: Json) -> Iterator[Write]:
+        if stored.setdefault(_key(value), value) is value:
+            yield Write("create", value)
+
+    first = templates.template(rng, namespace, 0)
+    pair = [first, policies.propagation(rng, namespace, 0, [first])]
+    rng.shuffle(pair)
+    for value in pair:
+        yield from created(value)
+    for number in range(1, rng.randint(4, 12)):
+        candidates = [value for value in stored.values() if not _is_policy(value)]
+        if not stored or rng.random() < 0.5:
+            match rng.choice(("template", "propagation", "override")):
+                case "template":
+                    value = templates.template(rng, namespace, number)
+                case "propagation":
+                    value = policies.propagation(rng, namespace, number, candidates)
+                case _:
+                    value = policies.override(rng, namespace, number, candidates)
+            yield from created(value)
+            continue
+        key = rng.choice(sorted(stored))
+        if rng.random() < 0.2:
+            yield Write("delete", stored.pop(key))
+            continue
+        old = stored[key]
+        stored[key] = (policies if _is_policy(old) else templates).edited(rng, old)
+        yield Write("update", stored[key])
+
+
+def _key(value: Json) -> tuple[str, str]:
+    return str(value["kind"]), str(object_at(value, "metadata")["name"])
+
+
+def _is_policy(value: Json) -> bool:
+    return str(value["kind"]).endswith("Policy")

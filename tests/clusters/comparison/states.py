@@ -1,0 +1,143 @@
+"""What a control plane has made of a scenario, without what has to differ between two control planes."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final, cast
+
+from events.json_values import Json
+from tests.clusters.comparison.planes import Plane
+
+State = dict[str, Json]
+"""Bindings, Works, quotas, and the marks of templates, by path."""
+
+_WORK: Final = "/apis/work.karmada.io"
+_POLICY: Final = "/apis/policy.karmada.io/v1alpha1"
+_SEED: Final = re.compile(r"compared-(\d+)")
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_OWN: Final = frozenset(
+    {
+        *("uid", "creationTimestamp", "resourceVersion", "managedFields", "generation", "lastTransitionTime"),
+        *("lastScheduledTime", "schedulerObservedGeneration", "finalizers"),
+    }
+)
+"""Fields that differ between any two control planes, or that depend on when a controller came by."""
+
+EXPECTED: Final = (
+    # Display only: Reballast shows neither the nodes that replicas need, nor defaults in manifests of Works, and writes
+    # amounts and generations otherwise.
+    r"replicaRequirements\.(nodeClaim|resourceRequest\.)",
+    r"resourcetemplate\.karmada\.io/(generation|managed-)",
+    r"manifests\[0\]\.spec\..*: only Karmada",
+    r"manifests\[0\]\.metadata\.(annotations\.deprecated\.daemonset|labels\.([\w.]*/)?(controller-uid|job-name|pod)\b)",
+    # Reballast shows that a binding has no dependencies even if its kind cannot have any, or it is not scheduled.
+    r"resourcebinding\.karmada\.io/dependencies",
+    # Reballast protects the last copy, and says that no policy claims it.
+    r"Reballast .False Unclaimed",
+    # Karmada leaves annotations of overrides that no longer apply, marks of deleted policies, and the affinity group.
+    r"applied-(cluster-)?overrides: only Karmada",
+    r"manifests\[0\]\.metadata\.(labels|annotations)\.(cluster)?propagationpolicy",
+)
+"""Paths of differences that are known, as regular expressions."""
+
+_EXPECTED: Final = re.compile("|".join(EXPECTED))
+
+
+async def read(plane: Plane) -> dict[int, State]:
+    """Return the states of all scenarios, by seed."""
+    states: dict[int, State] = {}
+
+    def add(owner: str, path: str, value: object) -> None:
+        if (match := _SEED.match(owner)) is not None:
+            states.setdefault(int(match[1]), {})[path] = cast("Json", _comparable(value))
+
+    for kind in ("resourcebindings", "clusterresourcebindings"):
+        for item in await plane.items(f"{_WORK}/v1alpha2/{kind}"):
+            metadata, spec = item["metadata"], item["spec"]
+            spec["clusters"] = sorted(spec.get("clusters", ()), key=lambda target: target["name"])
+            # The condition FullyApplied follows from statuses of Works, which no agent reports here.
+            conditions = {
+                condition["type"]: f"{condition['status']} {condition['reason']}"
+                for condition in item.get("status", {}).get("conditions", ())
+                if condition["type"] == "Scheduled"
+            }
+            shown = {"metadata": metadata, "spec": spec, "conditions": conditions}
+            add(metadata.get("namespace", metadata["name"]), f"{kind}/{metadata['name']}", shown)
+    for item in await plane.items(f"{_WORK}/v1alpha1/works"):
+        metadata, manifests = item["metadata"], item["spec"]["workload"].get("manifests")
+        # A Work that is being deleted waits for its agent, which does not exist. Those of namespaces are no template's.
+        if manifests and "deletionTimestamp" not in metadata and manifests[0]["kind"] != "Namespace":
+            target = manifests[0]["metadata"]
+            shown = {"metadata": metadata, "spec": item["spec"]}
+            add(target.get("namespace", target["name"]), f"{metadata['namespace']}/{metadata['name']}", shown)
+    for item in await plane.items(f"{_POLICY}/federatedresourcequotas"):
+        metadata = item["metadata"]
+        add(metadata["namespace"], f"quotas/{metadata['name']}", [item["spec"], item.get("status")])
+    for path in ("/apis/apps/v1/deployments", "/api/v1/configmaps"):
+        for item in await plane.items(path):
+            metadata = item["metadata"]
+            marks = [metadata.get("labels"), metadata.get("annotations")]
+            if metadata["name"] != "kube-root-ca.crt":
+                add(metadata["namespace"], f"{path.rpartition('/')[2]}/{metadata['name']}", marks)
+    return states
+
+
+def differences(karmada: State, reballast: State) -> list[str]:
+    """Return what differs between the states of a scenario and is not ``EXPECTED``."""
+    return [text for text in _differences("", karmada, reballast) if not _EXPECTED.search(text)]
+
+
+def is_tie(karmada: State, reballast: State) -> bool:
+    """Whether a division gives the same shares to other clusters: Karmada draws lots between equal clusters."""
+
+    def shares(value: Json) -> list[int]:
+        targets = cast("Any", value)["spec"]["clusters"]
+        return sorted(target.get("replicas", 0) for target in targets)
+
+    return any(
+        path in reballast
+        and value.get("spec") != reballast[path].get("spec")
+        and any(shares(value))
+        and shares(value) == shares(reballast[path])
+        for path, value in karmada.items()
+        if "bindings/" in path
+    )
+
+
+def _comparable(value: object) -> object:
+    """Return a value without ids, times and empty fields (false and 0 too); JSON in texts is parsed."""
+    if isinstance(value, dict):
+        fields = cast("Json", value)
+        parts = {name: _comparable(part) for name, part in fields.items() if name not in _OWN}
+        return {name: part for name, part in parts.items() if part}
+    if isinstance(value, list):
+        return [_comparable(part) for part in cast("list[object]", value)]
+    if not isinstance(value, str):
+        return value
+    text = _SEED.sub("compared", _UUID.sub("uuid", value))
+    if text.startswith(("{", "[{")):
+        try:
+            return _comparable(json.loads(text))
+        except ValueError:
+            return text
+    return text
+
+
+def _differences(path: str, karmada: object, reballast: object) -> Iterator[str]:
+    if isinstance(karmada, dict) and isinstance(reballast, dict):
+        left, right = cast("Json", karmada), cast("Json", reballast)
+        for name in sorted(left.keys() | right.keys()):
+            inner = f"{path}.{name}"
+            if name not in right:
+                yield f"{inner}: only Karmada has {json.dumps(left[name])}"
+            elif name not in left:
+                yield f"{inner}: only Reballast has {json.dumps(right[name])}"
+            else:
+                yield from _differences(inner, left[name], right[name])
+    elif isinstance(karmada, list) and isinstance(reballast, list) and len(karmada) == len(reballast):  # pyright: ignore[reportUnknownArgumentType]
+        for index, pair in enumerate(
+            zip(cast("list[object]", karmada), cast("list[object]", reballast), strict=True)
+        ):
+            yield from _differences(f"{path}[{index}]", *pair)
+    elif karmada != reballast:
+        yield f"{path}: Karmada has {json.dumps(karmada)}, Reballast {json.dumps(reballast)}"

@@ -1,0 +1,169 @@
+"""Random templates of the kinds that policies propagate."""
+
+import random
+from collections.abc import Callable
+from typing import Final
+
+from events.json_values import Json, object_at
+from tests.builders.manifests import (
+    CLUSTER_ROLE,
+    CONFIG_MAP,
+    DEPLOYMENT,
+    JOB,
+    POD,
+    POLICIES,
+    PRIORITY_CLASS,
+    REPLICA_SET,
+    SECRET,
+    STATEFUL_SET,
+    Kind,
+    manifest,
+)
+
+_IMAGES: Final = ("nginx", "nginx:1.19", "reg.io/lib/nginx:1.2", f"reg.io:5000/a/b@sha256:{'a' * 64}")
+_RESOURCES: Final[tuple[Json, ...]] = (
+    {},
+    {"requests": {"cpu": "100m", "memory": "128Mi"}},
+    {"requests": {"cpu": "1"}},
+    {"requests": {"cpu": "250m"}, "limits": {"cpu": "500m", "memory": "1Gi"}},
+    {"requests": {"cpu": "0"}},
+)
+_SELECTOR: Final[Json] = {"matchLabels": {"pod": "p"}}
+_READING: Final = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
+_DATA: Final = {"a": "1", "b.yaml": "x: 1\nz: [1, 2]\n", "j.json": '{"a":{"b":1}}'}
+QUOTA: Final = (POLICIES, "FederatedResourceQuota")
+
+
+def labels(rng: random.Random) -> dict[str, str]:
+    """Return labels that the selectors of ``policies`` may or may not match."""
+    drawn = {"app": rng.choice("xy"), "track": rng.choice("st"), "team": "q"}
+    return {name: text for name, text in drawn.items() if rng.random() < 0.7}
+
+
+def pod_template(rng: random.Random) -> Json:
+    """Return a pod template that may need nodes, resources, and objects of its namespace."""
+    container: Json = {"name": "c", "image": rng.choice(_IMAGES), "resources": rng.choice(_RESOURCES)}
+    if rng.random() < 0.4:
+        container["command"] = ["sh", "-c", "a"]
+    if rng.random() < 0.4:
+        container["args"] = ["-x", "-y=1", "-z"]
+    containers = [container]
+    if rng.random() < 0.25:
+        containers.append({"name": "d", "image": "busybox:1"})
+    spec: Json = {"containers": containers}
+    volumes: list[Json] = []
+    if rng.random() < 0.2:
+        volumes.append({"name": "v", "configMap": {"name": "configmap0"}})
+    if rng.random() < 0.15:
+        volumes.append({"name": "w", "secret": {"secretName": "secret0"}})
+    if volumes:
+        spec["volumes"] = volumes
+    if rng.random() < 0.15:
+        spec["serviceAccountName"] = "serviceaccount0"
+    if rng.random() < 0.15:
+        spec["nodeSelector"] = {"disk": "ssd"}
+    if rng.random() < 0.15:
+        spec["tolerations"] = [{"key": "a", "operator": "Exists"}]
+    return {"metadata": {"labels": {"pod": "p"}}, "spec": spec}
+
+
+def overall(rng: random.Random) -> Json:
+    """Return the limits of a quota over all clusters."""
+    limits: tuple[Json, ...] = (
+        {"cpu": "3"},
+        {"cpu": "10", "memory": "4Gi"},
+        {"memory": "1Gi"},
+        {"requests.cpu": "2"},
+    )
+    return rng.choice(limits)
+
+
+def _replicated(counts: tuple[int, ...], **fields: object) -> Callable[[random.Random], Json]:
+    """Return what draws the fields of a kind with replicas, which has further fields in its spec."""
+
+    def draw(rng: random.Random) -> Json:
+        spec: Json = {"selector": _SELECTOR, "template": pod_template(rng), **fields}
+        return {"spec": {**spec, "replicas": rng.choice(counts)} if counts else spec}
+
+    return draw
+
+
+def _job(rng: random.Random) -> Json:
+    template = pod_template(rng)
+    spec: Json = {"template": {**template, "spec": {**object_at(template, "spec"), "restartPolicy": "Never"}}}
+    if rng.random() < 0.8:
+        spec["parallelism"] = rng.choice((1, 2, 5))
+    if rng.random() < 0.8:
+        spec["completions"] = rng.choice((1, 3, 5, 9))
+    return {"spec": spec}
+
+
+def _service(rng: random.Random) -> Json:
+    sorts: tuple[Json, ...] = ({}, {"type": "NodePort"}, {"type": "LoadBalancer"}, {"clusterIP": "None"})
+    ports = [{"name": "a", "port": 80, "targetPort": 8080}]
+    return {"spec": {"selector": {"pod": "p"}, "ports": ports, **rng.choice(sorts)}}
+
+
+def _autoscaler(rng: random.Random) -> Json:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": rng.choice(("deployment0", "none"))}
+    usage = {"type": "Utilization", "averageUtilization": 60}
+    metric = {"type": "Resource", "resource": {"name": "cpu", "target": usage}}
+    return {"spec": {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 9, "metrics": [metric]}}
+
+
+def _quota(rng: random.Random) -> Json:
+    spec: Json = {"overall": overall(rng)}
+    if rng.random() < 0.4:
+        spec["staticAssignments"] = [{"clusterName": "p1", "hard": {"cpu": "1"}}]
+    return {"spec": spec}
+
+
+_CLAIM: Final[Json] = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+_DRAWN: Final[dict[Kind, Callable[[random.Random], Json]]] = {
+    DEPLOYMENT: _replicated((0, 1, 2, 3, 5, 7, 10)),
+    STATEFUL_SET: _replicated((1, 2, 5), serviceName="h"),
+    REPLICA_SET: _replicated((1, 4)),
+    ("apps/v1", "DaemonSet"): _replicated(()),
+    JOB: _job,
+    POD: lambda rng: {"spec": pod_template(rng)["spec"]},
+    CONFIG_MAP: lambda _: {"data": _DATA},
+    SECRET: lambda _: {"data": {"k": "eA=="}, "type": "Opaque"},
+    ("v1", "ServiceAccount"): lambda _: {},
+    ("v1", "Service"): _service,
+    ("v1", "PersistentVolumeClaim"): lambda _: {"spec": _CLAIM},
+    ("policy/v1", "PodDisruptionBudget"): lambda _: {"spec": {"selector": _SELECTOR, "minAvailable": 1}},
+    ("autoscaling/v2", "HorizontalPodAutoscaler"): _autoscaler,
+    (CLUSTER_ROLE[0], "Role"): lambda _: {"rules": _READING},
+    CLUSTER_ROLE: lambda _: {"rules": _READING},
+    PRIORITY_CLASS: lambda rng: {"value": rng.choice((1, 100))},
+    QUOTA: _quota,
+}
+_CLUSTER_SCOPED: Final = (CLUSTER_ROLE, PRIORITY_CLASS)
+KINDS: Final = tuple(_DRAWN)
+
+
+def template(rng: random.Random, namespace: str, number: int) -> Json:
+    """Return a template, most often a Deployment; its name ends with 0 or ``number``."""
+    kind = DEPLOYMENT if rng.random() < 0.3 else rng.choice(KINDS)
+    metadata: Json = {"labels": labels(rng)}
+    if rng.random() < 0.3:
+        metadata["annotations"] = {"note": "n"}
+    name = f"{kind[1].lower()}{rng.choice((0, number))}"
+    if kind in _CLUSTER_SCOPED:
+        name, namespace = f"{namespace}-{name}", ""
+    return manifest(*kind, name, namespace, metadata=metadata, **_DRAWN[kind](rng))
+
+
+def edited(rng: random.Random, value: Json) -> Json:
+    """Return a template after an edit of its annotations, its replicas, its pod template or its limits."""
+    kind = (str(value["apiVersion"]), str(value["kind"]))
+    spec = object_at(value, "spec")
+    if kind == QUOTA:
+        return {**value, "spec": {**spec, "overall": overall(rng)}}
+    if "replicas" in spec and rng.random() < 0.5:
+        return {**value, "spec": {**spec, "replicas": rng.choice((0, 1, 2, 4, 6, 9))}}
+    if "selector" in spec and "template" in spec and rng.random() < 0.4:
+        return {**value, "spec": {**spec, "template": pod_template(rng)}}
+    # Not its labels: if its policy no longer selects it, Karmada's Works keep up with it only by accident.
+    metadata = object_at(value, "metadata")
+    return {**value, "metadata": {**metadata, "annotations": {"edit": str(rng.random())}}}
