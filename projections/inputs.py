@@ -13,7 +13,7 @@ from events.records import StoredRecord
 from events.validation import verdicts
 from events.validation.recent_ids import RecentIds
 from projections import clusters as cluster_view
-from projections.objects import Heads
+from projections import objects
 from projections.port import Rows
 
 INPUT_TOPICS = (topics.CLUSTERS, topics.POLICIES, topics.SPECS, topics.HEALTH, topics.LINKS)
@@ -26,7 +26,8 @@ class Inputs:
         self._folds: dict[tuple[str, int], verdicts.PartitionFold] = {}
         self._check = check
         self._remembered: set[tuple[str, int]] = set()
-        self._heads = {topic: Heads(rows, topic) for topic in (topics.POLICIES, topics.SPECS)}
+        objects.scan(rows)
+        self._heads = {topic: objects.Heads(rows, topic) for topic in (topics.POLICIES, topics.SPECS)}
         for name, head in cluster_view.stored_heads(rows):
             self._fold(topics.CLUSTERS, 0).state.heads[name] = head
 

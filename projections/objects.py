@@ -63,6 +63,7 @@ _NUMBER: Final = "SELECT number FROM objects WHERE id = ?"
 _STATUS: Final = """
 UPDATE objects SET number = max(number, ?), version = max(version, ?), status = ?, owners = ? WHERE id = ?
 """
+_SCAN: Final = "SELECT max(version) FROM objects JOIN keys USING (id)"
 _HEADS_MAX: Final = 4_096
 _HEAD: Final = """
 SELECT version, generation, uid, created_ms, digest, api_version, kind, name
@@ -258,6 +259,11 @@ def _with_status(current: ObjectRow, row: Row) -> ObjectRow:
     return current._replace(
         number=max(current.number, number), version=max(current.version, version), status=status, owners=owned
     )
+
+
+def scan(rows: Queryable) -> None:
+    """Read the heads of all objects, so that damage shows when the table is opened; raises sqlite3.DatabaseError."""
+    rows.select(_SCAN)
 
 
 class Heads:
