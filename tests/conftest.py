@@ -78,6 +78,8 @@ def _nothing_blocks_the_loop() -> Iterator[None]:
             # A reader has an event loop of its own, in a thread or a process.
             reading = {"__init__", "read", "read_all", "read_share", "aclose"}
             function.can_block_in("engine/log/sqlite_reading.py", reading)
+            # A garbage collection in the loop may remove semaphores of a process pool that ended in a thread.
+            function.can_block_in("multiprocessing/resource_tracker.py", {"_check_alive", "_send"})
         yield
 
 
