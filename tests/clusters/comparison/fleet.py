@@ -5,9 +5,8 @@ from typing import Final
 from msgspec import Struct
 
 from events.json_values import Json
-from tests.builders.manifests import manifest
+from tests.builders import manifests
 
-CLUSTERS: Final = "cluster.karmada.io/v1alpha1"
 LEASES: Final = "karmada-cluster"
 """Namespace of the Leases that agents renew."""
 
@@ -37,8 +36,8 @@ class Cluster(Struct, frozen=True):
 
     def manifest(self) -> Json:
         """Return the Cluster as an administrator registers it."""
-        spec: Json = {"syncMode": "Pull", **self.spec}
-        return manifest(CLUSTERS, "Cluster", self.name, metadata={"labels": self.labels}, spec=spec)
+        value = manifests.cluster(self.name, **self.spec)
+        return {**value, "metadata": {"name": self.name, "labels": self.labels}}
 
     def status(self) -> Json:
         """Return the status that the cluster's agent would report."""

@@ -1,4 +1,4 @@
-"""A control plane of the comparison: its API, the clusters that it is told of, and writes as a client sends them."""
+"""A control plane of the comparison: registers the clusters, renews their Leases, and sends the writes of scenarios."""
 
 import datetime as dt
 from pathlib import Path
@@ -19,6 +19,17 @@ _CONFLICT: Final = 409
 _LEASES: Final = f"/apis/coordination.k8s.io/v1/namespaces/{fleet.LEASES}/leases"
 _MERGE: Final = {"content-type": "application/merge-patch+json"}
 _APPLY: Final = {"content-type": "application/apply-patch+yaml"}
+_EDITED: Final = (
+    "replicas",
+    "template",
+    "overall",
+    "placement",
+    "overrideRules",
+    "propagateDeps",
+    "priority",
+)
+"""Fields of specs that scenarios edit."""
+
 _KARMADA: Final = ".karmada.io/"
 """In the names of annotations that the control plane sets."""
 
@@ -103,20 +114,10 @@ class Plane:
             own = live["metadata"].get("annotations", {})
             kept = {name: text for name, text in own.items() if _KARMADA in name}
             live["metadata"]["annotations"] = {**kept, **object_at(value, "metadata", "annotations")}
-            spec = object_at(value, "spec")
-            edited = (
-                "replicas",
-                "template",
-                "overall",
-                "placement",
-                "overrideRules",
-                "propagateDeps",
-                "priority",
-            )
-            if "spec" in live:
-                live["spec"] |= {
-                    name: spec[name] for name in edited if name in spec and live["kind"] != "Job"
-                }
+            # The template of a Job cannot change, and here it lacks the defaults that the live one has.
+            if "spec" in live and live["kind"] != "Job":
+                spec = object_at(value, "spec")
+                live["spec"] |= {name: spec[name] for name in _EDITED if name in spec}
             answer = await self._http.put(url, json=live)
             if answer.status_code != _CONFLICT:
                 return answer

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from events.json_values import Json, object_at
-from tests.builders.manifests import POLICIES, manifest
+from tests.builders.manifests import AGGREGATED, DUPLICATED, DYNAMIC, EVEN, POLICIES, manifest
 from tests.clusters.comparison import fleet, templates
 
 _NAMES: Final = (*fleet.NAMES, "nowhere")
@@ -37,8 +37,6 @@ _TEMPLATE_LABELS: Final[tuple[Json, ...]] = (
     {"matchExpressions": [{"key": "track", "operator": "Exists"}]},
     {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["x"]}]},
 )
-_DIVIDED: Final[Json] = {"replicaSchedulingType": "Divided"}
-_WEIGHTED: Final[Json] = {**_DIVIDED, "replicaDivisionPreference": "Weighted"}
 _PATCHES: Final[tuple[tuple[str, object], ...]] = (
     ("/metadata/annotations", {"k": "v"}),
     ("/metadata/labels/n~1e", "x"),
@@ -84,12 +82,12 @@ def _division(rng: random.Random) -> Json:
         for _ in range(rng.randint(1, 3))
     ]
     ways: tuple[Json, ...] = (
-        {"replicaSchedulingType": "Duplicated"},
-        {**_WEIGHTED, "weightPreference": {"staticWeightList": weights}},
-        {**_WEIGHTED, "weightPreference": {"dynamicWeight": "AvailableReplicas"}},
-        {**_DIVIDED, "replicaDivisionPreference": "Aggregated"},
-        _DIVIDED,
-        _WEIGHTED,
+        DUPLICATED,
+        {**EVEN, "weightPreference": {"staticWeightList": weights}},
+        DYNAMIC,
+        AGGREGATED,
+        {"replicaSchedulingType": "Divided"},
+        EVEN,
     )
     return rng.choice(ways)
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any, Final, cast
 
 from events.json_values import Json
+from tests.builders.manifests import POLICIES
 from tests.clusters.comparison.planes import Plane
 
 State = dict[str, Json]
 """Bindings, Works, quotas, and the marks of templates, by path."""
 
 _WORK: Final = "/apis/work.karmada.io"
-_POLICY: Final = "/apis/policy.karmada.io/v1alpha1"
 _SEED: Final = re.compile(r"compared-(\d+)")
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _OWN: Final = frozenset(
@@ -31,10 +31,11 @@ EXPECTED: Final = (
     r"manifests\[0\]\.spec\..*: only Karmada",
     r"manifests\[0\]\.metadata\.(annotations\.deprecated\.daemonset|labels\.([\w.]*/)?(controller-uid|job-name|pod)\b)",
     # Reballast shows that a binding has no dependencies even if its kind cannot have any, or it is not scheduled.
-    r"resourcebinding\.karmada\.io/dependencies",
-    # Reballast protects the last copy, and says that no policy claims it.
+    r"resourcebinding\.karmada\.io/dependencies: (only Karmada|.*Reballast (has )?\"null\")",
+    # The condition Scheduled of a binding without a policy and without clusters is False in Reballast.
     r"Reballast .False Unclaimed",
-    # Karmada leaves annotations of overrides that no longer apply, marks of deleted policies, and the affinity group.
+    # Karmada does not remove annotations of overrides and dependencies that no longer apply, nor in Works the marks of
+    # deleted policies.
     r"applied-(cluster-)?overrides: only Karmada",
     r"manifests\[0\]\.metadata\.(labels|annotations)\.(cluster)?propagationpolicy",
 )
@@ -70,7 +71,7 @@ async def read(plane: Plane) -> dict[int, State]:
             target = manifests[0]["metadata"]
             shown = {"metadata": metadata, "spec": item["spec"]}
             add(target.get("namespace", target["name"]), f"{metadata['namespace']}/{metadata['name']}", shown)
-    for item in await plane.items(f"{_POLICY}/federatedresourcequotas"):
+    for item in await plane.items(f"/apis/{POLICIES}/federatedresourcequotas"):
         metadata = item["metadata"]
         add(metadata["namespace"], f"quotas/{metadata['name']}", [item["spec"], item.get("status")])
     for path in ("/apis/apps/v1/deployments", "/api/v1/configmaps"):
