@@ -42,7 +42,7 @@ def tune() -> None:
 
 
 def _limit_freed_memory() -> None:
-    """Limit the freed memory that glibc keeps, per arena up to twice the largest block that was ever freed.
+    """Limit the freed memory that glibc keeps: by default, in each arena up to twice the largest block ever freed.
 
     One arena suffices, since only threads without the GIL allocate at the same time. Does nothing without glibc.
     """

@@ -138,7 +138,7 @@ def claim(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
     if live is not None:
         old = live.object_at("spec")
         former = quantity.nano_units_of(at(old, "resources", "requests", "storage"))
-        # The phase of a claim is that of its volumes in members, so these refuse to grow a claim that is not bound.
+        # Whether a claim is bound is known only in members, which refuse to grow a claim that is not.
         if size is not None and former is not None and size < former:
             yield causes.forbidden(
                 "spec.resources.requests.storage", "field can not be less than status.capacity"
