@@ -25,7 +25,9 @@ from tests.clusters.karmada import Karmada
 _SEEDS: Final = "0-39"
 _CONTEXT: Final = "karmada-apiserver"
 _POLL_S: Final = 2.0
-_CALM_S: Final = 10.0
+_CALM_S: Final = 20.0
+"""Long enough for most retries of Karmada's controllers."""
+
 _LIMIT_S: Final = 120.0
 _SHOWN: Final = 4
 _CHARS: Final = 300
