@@ -32,6 +32,7 @@ COUNTS: Final = {
         ".updatedNumberScheduled",
     ),
     ("apps/v1", "StatefulSet"): (".currentReplicas",),
+    ("autoscaling/v2", "HorizontalPodAutoscaler"): (".currentReplicas", ".desiredReplicas"),
     ("batch/v1", "Job"): (".active", ".failed", ".succeeded"),
     ("policy/v1", "PodDisruptionBudget"): (
         ".currentHealthy",

@@ -6,6 +6,7 @@ A kind is a pair of API version and name.
 from typing import Final
 
 CRON_JOB: Final = ("batch/v1", "CronJob")
+DEPLOYMENT: Final = ("apps/v1", "Deployment")
 INGRESS: Final = ("networking.k8s.io/v1", "Ingress")
 JOB: Final = ("batch/v1", "Job")
 NAMESPACE: Final = ("v1", "Namespace")

@@ -1,8 +1,8 @@
 """Statuses of built-in kinds that are not sums of counts: of one member, and aggregated over all members.
 
-The rules are those of Karmada's default interpreter: addresses and active Jobs of all members are concatenated; of
-several times the latest is used, of several phases the most severe. A Pod or PersistentVolume of a member without a
-report counts as pending.
+The rules are those of Karmada's default interpreter: equal addresses are shown once, active Jobs of all members are
+concatenated; of several times the latest is used, of several phases the most severe. A Pod or PersistentVolume of a
+member without a report counts as pending.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -80,7 +80,8 @@ def aggregate(ref: shapes.WorkloadRef, members: Sequence[decisions.MemberStatus]
     kind = ref.api_version, ref.kind
     reported = [member.values for member in members]
     if kind in _BALANCED:
-        return _load_balancer_status([entry for member in members for entry in _ingress(member.values)])
+        distinct = {_order(entry): entry for member in members for entry in _ingress(member.values)}
+        return _load_balancer_status([distinct[order] for order in sorted(distinct)])
     if kind == vocabulary.CRON_JOB:
         return _cron_job(ref, reported)
     if kind in _PHASES:
@@ -102,6 +103,12 @@ def _ingress(values: dict[str, str]) -> list[_Ingress]:
     if len(addresses) == len(names):
         return [{"ip": ip, "hostname": name} for ip, name in zip(addresses, names, strict=True)]
     return [*({"ip": ip} for ip in addresses), *({"hostname": name} for name in names)]
+
+
+def _order(entry: _Ingress) -> tuple[bool, str, str]:
+    """Sort key of entries: those with a host name come first. It differs for different entries."""
+    name = entry.get("hostname", "")
+    return not name, name, entry.get("ip", "")
 
 
 def _job_end(values: dict[str, str]) -> KindStatus | None:
@@ -129,6 +136,13 @@ def _cron_job(ref: shapes.WorkloadRef, reported: Sequence[dict[str, str]]) -> Ki
     if successful:
         status["lastSuccessfulTime"] = successful
     return status
+
+
+def unavailable(ref: shapes.WorkloadRef, members: Iterable[decisions.MemberStatus]) -> int:
+    """Return how many pods of a Deployment run without being available; 0 for other kinds."""
+    if (ref.api_version, ref.kind) != vocabulary.DEPLOYMENT:
+        return 0
+    return sum(max(member.replicas - member.available, 0) for member in members)
 
 
 def latest(reported: Iterable[Mapping[str, str]], path: str) -> str:

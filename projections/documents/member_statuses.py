@@ -18,6 +18,7 @@ class _Numbers(Struct, frozen=True, gc=False, rename="camel"):
     ready_replicas: int
     replicas: int
     updated_replicas: int
+    unavailable_replicas: int | UnsetType = UNSET
 
 
 class _Generations(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
@@ -72,7 +73,8 @@ def member_status(
     """
     if member.status and (whole := reported_statuses.decoded(member.status)) is not None:
         return whole
-    numbers = _Numbers(member.available, member.ready, member.replicas, member.updated)
+    unavailable = kind_statuses.unavailable(ref, (member,)) or UNSET
+    numbers = _Numbers(member.available, member.ready, member.replicas, member.updated, unavailable)
     status = _plain(_Generations(member.generation, member.observed_generation, member.template_generation))
     if not member.values:
         return (status | _plain(numbers) if status else numbers) if has_replicas else UNSET

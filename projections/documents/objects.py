@@ -196,6 +196,8 @@ def template_status(binding: Binding) -> Json:
         return {**_with_start(status), **_job_end(members)}
     if not has_counts:
         return status | {"observedGeneration": binding.status.observed_generation}
+    if unavailable := kind_statuses.unavailable(binding.template, members):
+        status["unavailableReplicas"] = unavailable
     return status | {
         "observedGeneration": binding.status.observed_generation,
         "replicas": sum(member.replicas for member in members),

@@ -64,6 +64,15 @@ def test_target_of_a_propagated_autoscaler_is_labelled_while_it_is_scaled(kubect
     _until_labelled(kubectl, "true")  # a user's label stays
 
 
+def test_autoscaler_shows_the_replicas_of_its_targets_in_all_members(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", stdin=f"{DEPLOYMENT}---{POLICY}---{SCALER}")
+    numbers = "jsonpath={.status.currentReplicas} {.status.desiredReplicas}"
+    kubectl.until_true(
+        lambda: kubectl("get", "hpa", "web", "-o", numbers) == "3 3",
+        lambda: kubectl("get", "hpa,rb", "-o", "yaml"),
+    )
+
+
 def test_divided_template_follows_the_replicas_that_its_members_decide(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", stdin=f"{DEPLOYMENT}---{POLICY}---{SCALER}")
     _until_labelled(kubectl, "true")

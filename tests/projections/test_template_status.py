@@ -46,6 +46,25 @@ def test_replicas_are_numbers_despite_other_fields() -> None:
     assert (shown["replicas"], shown["readyReplicas"], shown["job"]) == (2, 1, "x")
 
 
+def test_pods_of_a_deployment_that_are_not_available_are_counted() -> None:
+    web = shapes.WorkloadRef(api_version="apps/v1", kind="Deployment", name="web", namespace="default")
+    reported = binding(web, 5)
+
+    def report(*members: tuple[int, int]) -> tuple[Json, list[Json]]:
+        statuses = tuple(
+            decisions.MemberStatus(cluster=f"member{index}", applied=True, replicas=pods, available=available)
+            for index, (pods, available) in enumerate(members)
+        )
+        reported.status = Status(statuses, 1, fully_applied=True, since_ms=0)
+        return objects.template_status(reported), _shown_all(reported)
+
+    template, (first, second) = report((3, 1), (2, 2))
+    assert (template["unavailableReplicas"], first["unavailableReplicas"]) == (2, 2)
+    assert "unavailableReplicas" not in second
+    template, _ = report((3, 3), (2, 2))
+    assert "unavailableReplicas" not in template
+
+
 def test_kind_without_rules_keeps_its_own_status() -> None:
     assert objects.template_status(_binding({})) == {}
 
@@ -104,15 +123,16 @@ def shown(kind: str, *reported: dict[str, str], replicas: int | None = None) -> 
 
 
 @pytest.mark.parametrize("kind", ["v1 Service", "networking.k8s.io/v1 Ingress"])
-def test_addresses_of_all_members_are_listed_as_reported(kind: str) -> None:
+def test_distinct_addresses_of_all_members_are_listed_host_names_first(kind: str) -> None:
     addresses = {status_values.ADDRESSES: "10.0.0.1 10.0.0.2"}
     names = {status_values.HOST_NAMES: "a.example"}
-    assert shown(kind, addresses, {}, names) == {
+    assert shown(kind, addresses, {}, names, addresses, {status_values.HOST_NAMES: "0.example"}) == {
         "loadBalancer": {
             "ingress": [
+                {"hostname": "0.example"},
+                {"hostname": "a.example"},
                 {"ip": "10.0.0.1"},
                 {"ip": "10.0.0.2"},
-                {"hostname": "a.example"},
             ]
         }
     }
@@ -122,11 +142,11 @@ def test_addresses_of_all_members_are_listed_as_reported(kind: str) -> None:
 
 
 def test_truncated_address_is_left_out() -> None:
-    text = " ".join(["10.100.100.1"] * 20)[: limits.STATUS_VALUE_CHARS_MAX]
+    addresses = [f"10.100.100.{100 + index}" for index in range(20)]
+    text = " ".join(addresses)[: limits.STATUS_VALUE_CHARS_MAX]
     balancer = shown("v1 Service", {status_values.ADDRESSES: text})["loadBalancer"]
     entries = cast("dict[str, list[dict[str, str]]]", balancer)["ingress"]
-    assert {entry["ip"] for entry in entries} == {"10.100.100.1"}
-    assert len(entries) == len(text.split()) - 1
+    assert [entry["ip"] for entry in entries] == addresses[: len(text.split()) - 1]
 
 
 def test_cron_job_status_has_all_jobs_and_the_last_times() -> None:
@@ -194,9 +214,15 @@ def test_member_values_of_a_builtin_kind_are_shown_in_its_fields() -> None:
 
 def _shown(binding: Binding) -> Json:
     """Return the status of the binding's only member."""
+    (status,) = _shown_all(binding)
+    return status
+
+
+def _shown_all(binding: Binding) -> list[Json]:
+    """Return the statuses of the binding's members."""
     raw = msgspec.json.encode(bindings.binding_document(binding, None, None).document)
     document = msgspec.json.decode(raw, type=_Document)
-    return document.status.aggregated_status[0].status
+    return [member.status for member in document.status.aggregated_status]
 
 
 class _Member(msgspec.Struct):
@@ -228,6 +254,7 @@ def test_counts_of_one_member_are_numbers_as_typed_clients_expect() -> None:
     [
         ("apps/v1", "DaemonSet", ".numberReady"),
         ("apps/v1", "StatefulSet", ".currentReplicas"),
+        ("autoscaling/v2", "HorizontalPodAutoscaler", ".desiredReplicas"),
         ("policy/v1", "PodDisruptionBudget", ".currentHealthy"),
     ],
 )
