@@ -119,10 +119,10 @@ class BindingSuspended(BindingDecision, frozen=True, kw_only=True):
 
 
 class TemplateMarked(BindingDecision, frozen=True, kw_only=True):
-    """The template's labels and annotations name ``policy``, which claims the template at the template's next write.
+    """From now on the labels and annotations of the template name ``policy``.
 
-    This is how a lazy policy preempts: ``preempted`` is the policy that claims the template until then. Without
-    ``preempted``, ``policy`` is the claiming policy, and labels and annotations name it again.
+    If ``preempted`` is set, ``policy`` is lazy and preempts it: ``preempted`` claims the template until the
+    template's next write, then ``policy`` does. Otherwise ``policy`` is the claiming policy, named again.
     """
 
     policy: shapes.PolicyRef

@@ -16,7 +16,7 @@ class QuotaClaimed(decisions.BindingDecision, frozen=True, kw_only=True):
 
 
 class QuotaVerdict(shapes.Shape, frozen=True, kw_only=True):
-    """The answer to the claim ``number`` of the binding ``by``; without ``fault`` it is granted."""
+    """Answer to a claim (the binding ``by``, the claim's ``number``): granted if ``fault`` is empty."""
 
     by: str
     number: shapes.Count

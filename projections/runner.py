@@ -104,8 +104,8 @@ class Projector:
             # the log, repetitions of these ids would not be recognized.
             await self._remember(fold, batch)
             await self._in_thread(self._write, fold, batch)
-        # A read that goes beyond `end` or finds nothing has covered all records up to `end`: show `end` itself,
-        # even if no record has that number.
+        # If the read went beyond `end`, or returned nothing, all records up to `end` are folded: show `end`, even
+        # if no record has this number. Readers wait for it.
         self._show(end if len(batch) < len(records) or not records else batch[-1].number)
 
     async def _open(self) -> Fold:

@@ -217,7 +217,7 @@ def _resource_of(kind: kinds.Kind) -> Resource:
 
 
 def named(target: Target, action: str) -> Result:
-    """The result of a successful write."""
+    """Return the result of a successful write, without the object's resourceVersion."""
     return Result(action=action, resource=target.kind_label, name=target.name, namespace=target.namespace)
 
 

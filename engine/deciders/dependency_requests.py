@@ -19,7 +19,7 @@ from events.validation import names
 def decide(binding: Binding, view: View, *, preserved: bool = False) -> Outputs[None]:
     """Send a link for each dependency that was added or dropped, or whose clusters or policy settings changed.
 
-    ``preserved``: the workload is deleted but left running in its clusters; so are its dependencies.
+    With ``preserved`` the workload is deleted but left running in its clusters, together with its dependencies.
     """
     previous = binding.distributed
     previous_refs = previous.dependencies if previous else ()

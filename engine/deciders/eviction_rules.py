@@ -37,7 +37,7 @@ class EndReason(enum.StrEnum):
 
 
 class Verdicts(Struct, frozen=True, gc=False):
-    """Clusters whose evictions end now, with the reasons, and clusters whose evictions no grace period ends."""
+    """Clusters whose evictions end now, with reasons; those in ``protected`` continue after their grace period."""
 
     ending: Mapping[str, EndReason] = {}
     protected: AbstractSet[str] = frozenset()

@@ -1,4 +1,4 @@
-"""Facts of member clusters: manifests for scheduling, the queue of clusters to empty, and reported ResourceQuotas."""
+"""Facts of member clusters: manifests for scheduling, the queue of clusters to evict from, reported ResourceQuotas."""
 
 import bisect
 from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ QuotaAmounts: TypeAlias = dict[str, dict[str, dict[str, int]]]
 
 
 class Queue:
-    """Clusters that wait to be emptied, sorted by time.
+    """Clusters from which all workloads are to be evicted, one cluster after the other, sorted by time.
 
     The next call of ``ordered`` evaluates the clusters in ``changed`` again.
     """

@@ -68,7 +68,7 @@ def no_assignments(ref: shapes.WorkloadRef) -> Assignments:
 
 
 def put(known: dict[str, Assignments], assignments: Assignments) -> list[str]:
-    """Store the assignments; return a list with the ResourceQuota's binding key, empty if no work can change."""
+    """Store assignments; return the binding key of their ResourceQuota in a list, empty if there were and are none."""
     key = assignments.key
     is_known = known.pop(key, None) is not None
     if assignments.quotas:

@@ -266,7 +266,7 @@ class ShardFold:
             self._timers.set(watch, watch.due_ms)
 
     def _prepare_step(self, facts: Facts, at_ms: int, of_release: str) -> None:
-        """Touch troubled clusters, fire due timers and end the intake, as the release that took the step did."""
+        """Touch the keys that wait for a step, fire due timers and order the queue, by the rules of ``of_release``."""
         self.deferred.touch_watched(self.state)
         touches_all = of_release in _RELEASES_TOUCHING_ALL
         self.deferred.touch_troubled(self.state, self.indexes, facts, touches_all=touches_all)

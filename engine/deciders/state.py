@@ -113,7 +113,7 @@ class Dispatched(Struct, frozen=True, gc=False):
 
     ``first`` is the version (term, step) of the first work since the binding came to the cluster. Reports of
     older versions describe a work that has been removed since and are ignored. ``generation`` is that of the
-    template; a suspended work keeps that of the work before it.
+    template when the cluster got its content; suspending the work does not change it.
     """
 
     digest: str
@@ -208,7 +208,7 @@ class Binding(bindings.Binding, kw_only=True, gc=False):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the selecting policy was refused, or the last write of the template is not declared yet."""
+        """Whether no ``BindingDeclared`` follows the last write of the template, or its policy cannot be applied."""
         return self.refused is not None or self.has_undeclared_write
 
     @property

@@ -61,7 +61,7 @@ def faults(models: Sequence[Json]) -> Iterator[Cause]:
 
 
 def _disorder(models: Sequence[Json], ranges: Sequence[Sequence[tuple[str, int, int]]]) -> str:
-    """Return why the grades do not divide all nodes; empty if they do."""
+    """Return Karmada's message about grades that overlap or leave gaps between them; empty if they are valid."""
     if any(high <= low for items in ranges for _, low, high in items):
         return "The max value of each resource must be greater than the min value"
     for (model, items), (next_model, next_items) in pairwise(zip(models, ranges, strict=True)):

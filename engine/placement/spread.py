@@ -32,7 +32,11 @@ def select(context: scheduling_context.Context) -> encoded_columns.Integers | No
 def _select_clusters(
     context: scheduling_context.Context, constraint: placements.SpreadConstraint
 ) -> encoded_columns.Integers:
-    """The first clusters in order, at most maxGroups; divided replicas must fit into them together."""
+    """Return the best ``maxGroups`` clusters.
+
+    If replicas are divided, some are exchanged for clusters with more capacity until all replicas fit. Raises
+    SpreadError if there are fewer than ``minGroups`` clusters, or the replicas do not fit.
+    """
     if len(context.index) < constraint.min_groups:
         msg = "the number of feasible clusters is less than spreadConstraint.MinGroups"
         raise failures.SpreadError(msg)
@@ -50,7 +54,7 @@ def _select_clusters(
 def _with_more_capacity(
     order: encoded_columns.Integers, available: encoded_columns.Integers, count: int, replicas: int
 ) -> encoded_columns.Integers | None:
-    """Make the first ``count`` clusters hold all replicas, by replacing the last of them; None if impossible."""
+    """Return the order with its first ``count`` clusters replaced, from the last, until all replicas fit, else None."""
     capacities = available[order]
     total = int(capacities[:count].sum())
     if total >= replicas:

@@ -42,9 +42,10 @@ def tune() -> None:
 
 
 def _limit_freed_memory() -> None:
-    """Limit the freed memory that glibc keeps: by default, in each arena up to twice the largest block ever freed.
+    """Make glibc return freed memory to the system, and use one arena; does nothing without glibc.
 
-    One arena suffices, since only threads without the GIL allocate at the same time. Does nothing without glibc.
+    By default each arena keeps up to twice the largest block that was ever freed. Threads rarely wait for the one
+    arena, since most allocate only while they have the GIL.
     """
     with contextlib.suppress(OSError, AttributeError):
         mallopt = ctypes.CDLL(None).mallopt

@@ -26,7 +26,7 @@ _REPORT_S: Final = 0.05
 
 
 class Progress(Struct, frozen=True):
-    """Every process has read up to sequence number ``records`` of ``until``; ``steps`` counts the steps of all."""
+    """Progress of the slowest process: up to which number (``records`` of ``until``) it has read; ``steps`` of all."""
 
     records: int
     until: int

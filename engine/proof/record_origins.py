@@ -172,10 +172,10 @@ class RecordOrigins:
                 self.notes.append(Finding(kind="foreign", where=where, message=message))
 
     def _has_effect(self, kept: _CandidateOutput, shard: int | None) -> bool:
-        """Whether a record that no step emitted has an effect.
+        """Whether readers apply a record that no step emitted.
 
-        It has one in a topic of inputs if it was not refused, and in any topic if its id names a step of a release
-        before 0.5: such a step declares only the number of its outputs, so readers accept any record with such an id.
+        They apply inputs that were not refused. They also apply a record whose id names a step of a release before
+        0.5, which declares the number of its outputs but no digest of them.
         """
         if kept.position[0] in _INPUTS:
             return kept.position not in self._refused

@@ -38,10 +38,10 @@ class ReplayedStep(Struct, frozen=True):
 
 
 class _Replayed(Struct):
-    """A shard, the reader of its steps, and the next step; None after the last one.
+    """A shard that is replayed.
 
-    ``fact_ends`` are the ends of the facts that this step had seen, in the order of the fact topics. ``offset``
-    is the offset after the last replayed step.
+    ``steps`` reads its recorded steps; ``step`` is the next one, None after the last. ``fact_ends`` are the ends of
+    the facts that ``step`` had seen, in the order of the fact topics. ``offset`` follows the last replayed step.
     """
 
     fold: shard_fold.ShardFold

@@ -19,7 +19,10 @@ _ANY: Final[tuple[str, str]] = ("", "")
 
 
 class BudgetIndex(Struct, kw_only=True):
-    """Budgets, each under one label that all its pods have; workloads, each under every label of its pods."""
+    """Keys of budgets and workloads by label.
+
+    A budget has one entry, for one label that its selector requires; a workload has one for each label of its pods.
+    """
 
     budgets: dict[LabelKey, dict[str, Budget]] = {}
     workloads: dict[LabelKey, dict[str, None]] = {}

@@ -140,7 +140,7 @@ class Renderer:
 
     async def _rules_at(self, offsets: set[int]) -> dict[int, _Rules]:
         """Return the rules of the policies at these offsets, as far as they are in the log."""
-        # Not only cached: a concurrent call may drop rules from the cache while this one is paused.
+        # Collect the result beside the cache: concurrent calls may evict rules from it while this call waits.
         rules = {
             offset: policy.rules for offset in offsets if (policy := self._policies.get(offset)) is not None
         }

@@ -71,19 +71,21 @@ class CronJob(Struct, frozen=True, gc=False):
 
 
 class Template(Struct, frozen=True, gc=False):
-    """Resources of one replica, labels of its pods, and a digest that changes when the pods must be replaced.
+    """The values of a manifest that a simulated cluster uses.
 
-    ``priority_class`` is the class that the pods name; ``rank`` the content if the template itself is a
-    PriorityClass. ``containers`` are the container names of a Pod. ``status`` is a JSON object to show as the
-    simulated status, or empty. ``served`` are the kinds that a CustomResourceDefinition defines. ``count`` is the
-    number of replicas in the manifest; of a Job, ``completions`` its completions and ``run_ms`` how long a pod runs
-    until it succeeds (0 for kinds that don't end). ``is_balanced``: a load balancer
-    answers for the Service or Ingress. ``budget`` is that of a PodDisruptionBudget; ``cron`` says when a CronJob starts
-    Jobs. ``retains``: members decide the number of replicas. ``lacks_image``: no registry has an image of the pods, so
-    that they do not start. ``load`` is the annotation ``autoscalers.LOAD``, ``scaler`` the content of a
-    HorizontalPodAutoscaler, ``quota`` that of a ResourceQuota; ``limits`` are those of one replica.
-    ``is_terminating``: the pods have a deadline. ``strategy``: how they are replaced; None for all at once.
-    ``scheduling``: which nodes take them.
+    Workloads: ``amounts`` and ``limits`` are the resources of one replica, ``count`` the number of replicas,
+    ``labels``, ``priority_class`` and ``containers`` are those of its pods, ``digest`` changes when the pods must be
+    replaced, and ``strategy`` says how (None: all at once). ``lacks_image``: no registry has an image of the pods, so
+    they do not start. ``is_terminating``: the pods have a deadline. ``scheduling``: the nodes that take the pods.
+    ``retains``: members decide the number of replicas. ``load`` is the annotation ``autoscalers.LOAD``.
+
+    Jobs: ``completions``, and ``run_ms``, the time until a pod succeeds (0 for kinds that do not end).
+
+    Other kinds: ``rank`` of a PriorityClass, ``budget`` of a PodDisruptionBudget, ``cron`` of a CronJob, ``scaler`` of
+    a HorizontalPodAutoscaler, ``quota`` of a ResourceQuota, and ``served``, the kinds that a CustomResourceDefinition
+    defines. ``is_balanced``: a load balancer has an address for the Service or Ingress.
+
+    ``status`` is a JSON object to show as the simulated status, or empty.
     """
 
     amounts: Amounts

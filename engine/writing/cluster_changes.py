@@ -215,7 +215,10 @@ def _same_taint(taint: clusters.Taint, cluster: Cluster | None) -> clusters.Tain
 
 
 def _id(text: str, cluster: Cluster | None) -> str:
-    """The id to record for a cluster; empty if it equals the uid, which is shown for clusters without an id."""
+    """Return the id to record for a cluster.
+
+    It is empty if the client wrote back the uid, which reads show as the id of clusters without an own one.
+    """
     is_shown = cluster is not None and not cluster.spec.id and text == cluster.head.uid
     return "" if is_shown else text
 

@@ -180,7 +180,7 @@ class BindingChange(Struct, frozen=True, kw_only=True):
         return self.scheduling is not None or self.dispatching is not None
 
     def apply(self, stored: StoredState) -> Mutated | Problem:
-        """Return one event for each cluster in ``clusters``, and one for the suspensions if any changes."""
+        """Return ``DeletionAllowed`` for each of ``clusters``, and ``SuspensionWritten`` if a suspension is set."""
         if stored is None:
             return not_found(self.target)
         template = self.target.reference

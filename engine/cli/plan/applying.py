@@ -237,9 +237,10 @@ def _sent(client: PlanningClient, request: Request, plan_id: str) -> Reply:
 def _changes_since(
     client: Client, planned: Prediction, now: Prediction, workloads: Collection[str]
 ) -> list[str]:
-    """Return, in order, the changes of templates, policies and clusters since a plan that affected these workloads.
+    """Return, in order, the changes since a plan to the templates of these workloads, and to policies and clusters.
 
-    If none is known to have affected them, return all changes that may have.
+    Policies are included if they caused decisions about the workloads, clusters also if the workloads run there.
+    Without any such change, all changes to policies and clusters are returned.
     """
     history = [entry for key in workloads for entry in _records(client, f"timeline/{key}", planned.number)]
     own = [entry for entry in history if _topic(entry) == topics.SPECS]

@@ -193,8 +193,8 @@ def predicted(
     For a drill, ``outage`` is the outage to plan and ``failed`` is empty. Raises Failure if the plan cannot be made.
     An interrupted command deletes the plan on the server.
     """
-    # Send no resourceVersions: that of a Cluster changes with each report, and at an earlier position
-    # objects have other ones.
+    # Send no resourceVersions: a Cluster's changes with each report, and at an earlier position of the log
+    # the objects have different ones.
     body = _PlanRequest(
         requests=[request.unversioned() for request in requests],
         failures=failed,
@@ -241,7 +241,7 @@ class _PlannedChanges:
         return _answer(value)
 
     def with_kinds(self, path: str, reply: Reply) -> Reply:
-        """Return ``reply``, the kinds of an API group and version, with the kinds added that the plan defines."""
+        """Return the reply to a discovery request, with the kinds that the plan defines in the group and version."""
         kinds = [
             {"kind": kind.kind, "name": kind.plural, "namespaced": kind.namespaced}
             for kind in self._defined()

@@ -28,7 +28,6 @@ _Page = tuple[str, Mapping[str, object]]
 
 
 def routes(services: Services, plans: Jobs) -> list[Route]:
-    """The routes of the pages."""
     pages = _Pages(plans, (services.periodic_drills, services.requested_drills), services.compared)
     table: tuple[tuple[str, Callable[[Request], _Page]], ...] = (
         ("/plans", pages.plans),
@@ -112,11 +111,10 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 
 class Example(Struct, frozen=True, kw_only=True):
-    """A decision for which the observed and the computed result differ, with the cause (``why``).
+    """A decision for which the observed and the computed result differ.
 
-    ``reasons`` are the computed reasons, as (cluster, text).
-
-    ``key`` is the timeline key of the binding.
+    ``why`` is the cause of the difference. ``reasons`` say, as (cluster, text), why the computed result excludes
+    clusters. ``key`` is the timeline key of the binding.
     """
 
     verdict: str

@@ -59,7 +59,7 @@ def faults(value: Json, schema: Json, *, part: str = "") -> Iterator[Cause]:
 
 
 class _Defaulting:
-    """Sets the defaults of one object and counts their bytes: each item of a short list can have large ones."""
+    """Sets the defaults of one object, and limits their bytes: each item of a short list can get large ones."""
 
     def __init__(self) -> None:
         self._left = limits.OBJECT_BYTES_MAX

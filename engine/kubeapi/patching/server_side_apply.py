@@ -86,7 +86,7 @@ class Conflict(Struct, frozen=True, kw_only=True):
 class ApplyConflictError(Exception):
     """An apply that would change fields of other managers; ``conflicts`` are sorted by manager, then path.
 
-    They end when their paths exceed 1 MiB: thousands of fields can be below a name of hundreds of kilobytes.
+    The list is cut when its paths exceed 1 MiB: a name of hundreds of kilobytes can have thousands of fields below it.
     """
 
     def __init__(self, conflicts: tuple[Conflict, ...]) -> None:
@@ -109,7 +109,7 @@ class _Changes(Struct, frozen=True):
 
 
 def untouched(resource: Resource, subresource: str = "") -> tuple[Path, ...]:
-    """Return the paths below which a write to an object, or to one of its subresources, must not change anything."""
+    """Return the paths whose fields a write to an object, or to one of its subresources, must not change."""
     if subresource == "status":
         return (("f:spec",), ("f:metadata",))
     return (("f:status",),) if resource.subresource("status") else ()

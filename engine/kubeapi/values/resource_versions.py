@@ -13,7 +13,7 @@ _FOREIGN_DIGITS_MAX: Final = 39
 
 
 def is_valid(value: object) -> TypeGuard[str]:
-    """Whether a value is the text of a sequence number; the log may not have so many records."""
+    """Whether a value has the form of a sequence number; the log's end is not compared."""
     if not isinstance(value, str) or len(value) > _DIGITS_MAX:
         return False
     return value.isascii() and value.isdecimal() and int(value) <= _MAX

@@ -84,9 +84,10 @@ class _Queue(Struct):
 
 
 class _BlockingRecord(Struct):
-    """The record at ``offset``, at which a partition waits.
+    """The record at ``offset``, whose causes are not numbered yet: its partition waits.
 
-    ``written`` has the ends of its causes' partitions, open transactions included, when the record was first seen.
+    ``written`` are the ends of the partitions of its causes, including open transactions, as they were when the
+    record was first seen.
     """
 
     offset: int

@@ -149,8 +149,8 @@ class Sequence:
         self._own_extents: dict[Slot, tuple[array[int], array[int]]] = {}
         for slot in self._ends:
             self._slot_index(slot)
-        # The extents in memory as parallel arrays; ``_before``: number of extents before them; ``_put``: how many
-        # of them the file has.
+        # The extents in memory as parallel arrays. ``_before`` extents precede them, in the file only; the first
+        # ``_put`` of them are in the file, too.
         self._slot_of = array("i")
         self._firsts = array("q")
         self._starts = array("q")

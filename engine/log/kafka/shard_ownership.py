@@ -78,8 +78,8 @@ class Shards:
         self._clock_ms = clock_ms
         self._owned: dict[int, _Owned] = {}
         self._checked_s = 0.0
-        # Partitions of outputs with hidden records: the visible end, and since when it is unchanged. The time
-        # is infinite once the transactions of the owned shards were ended there.
+        # Output partitions whose newest records are hidden by an open transaction: the visible end, and since when
+        # it has not moved; infinity after this owner ended its own shards' transactions there.
         self._hidden: dict[Slot, tuple[int, float]] = {}
         # Whether all records that this owner has committed were visible at a check after the last commit.
         self._is_settled = True

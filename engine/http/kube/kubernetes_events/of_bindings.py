@@ -37,7 +37,7 @@ _Work = tuple[str, str, int, int]
 
 
 class Overrides:
-    """Match the first report on each work with the overrides of the work; takes records in log order."""
+    """Outcomes of override policies: known from the first report on the work that they changed."""
 
     def __init__(self) -> None:
         self._awaited: dict[_Work, tuple[shapes.OverrideRef, ...]] = {}
