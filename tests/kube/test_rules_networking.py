@@ -1,7 +1,8 @@
-"""Validation of NetworkPolicies and Ingresses."""
+"""Validation of NetworkPolicies, Ingresses, and the node ports of Services."""
 
 import pytest
 
+from engine.kubeapi.admission.rules.core import service
 from engine.kubeapi.admission.rules.networking import ingress, network_policy
 from events.json_values import Json
 from events.kube_objects import KubeObject
@@ -90,3 +91,40 @@ def test_protocols_of_ports_are_known() -> None:
 )
 def test_ingress_has_valid_hosts_and_backends(spec: Json, fields: list[str]) -> None:
     assert [cause.field for cause in ingress(KubeObject({"spec": spec}), None)] == fields
+
+
+def node_ports(*numbers: int, type_name: str = "NodePort", protocols: str = "TCP TCP") -> KubeObject:
+    ports = [
+        {"name": f"p{index}", "port": 80 + index, "protocol": protocol, "nodePort": number}
+        for index, (number, protocol) in enumerate(zip(numbers, protocols.split(), strict=False))
+    ]
+    return KubeObject({"spec": {"type": type_name, "ports": ports}})
+
+
+def wrong_node_ports(value: KubeObject) -> list[str]:
+    return [cause.text.removeprefix("spec.ports") for cause in service(value, None)]
+
+
+OUTSIDE = "provided port is not in the valid range. The range of valid ports is 30000-32767"
+
+
+@pytest.mark.parametrize("type_name", ["NodePort", "LoadBalancer"])
+def test_node_ports_are_in_the_range_of_the_api_server(type_name: str) -> None:
+    for number in (0, 30_000, 32_767):
+        assert wrong_node_ports(node_ports(number, type_name=type_name)) == []
+    for number in (80, 29_999, 32_768):
+        assert wrong_node_ports(node_ports(number, type_name=type_name)) == [
+            f"[0].nodePort: Invalid value: {number}: {OUTSIDE}"
+        ]
+
+
+def test_node_port_occurs_once_for_each_protocol() -> None:
+    assert wrong_node_ports(node_ports(30_000, 30_000)) == ["[1].nodePort: Duplicate value: 30000"]
+    assert wrong_node_ports(node_ports(30_000, 30_000, protocols="TCP UDP")) == []
+    assert wrong_node_ports(node_ports(0, 0)) == []
+
+
+def test_service_with_a_cluster_ip_only_has_no_node_ports() -> None:
+    words = "Forbidden: may not be used when `type` is 'ClusterIP'"
+    assert wrong_node_ports(node_ports(80, type_name="ClusterIP")) == [f"[0].nodePort: {words}"]
+    assert wrong_node_ports(node_ports(0, type_name="ClusterIP")) == []

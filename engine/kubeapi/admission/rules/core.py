@@ -39,6 +39,10 @@ _DATA_BYTES_MAX: Final = 1024 * 1024
 _WITHOUT_BREAKS: Final = str.maketrans("", "", "\r\n")
 ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
 _DAY_S: Final = 86_400
+_NODE_PORTS: Final = range(30_000, 32_768)
+"""The default range of API servers, also of Karmada's."""
+
+_OUTSIDE: Final = "provided port is not in the valid range. The range of valid ports is 30000-32767"
 _NEEDED_OF_SECRETS: Final = {
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
     "kubernetes.io/ssh-auth": ("ssh-privatekey",),
@@ -158,6 +162,7 @@ def _lasting(spec: Json) -> Json:
 def _ports(ports: list[Json], sort: str) -> Iterator[Cause]:
     names: set[str] = set()
     seen: set[str] = set()
+    node_ports: set[str] = set()
     for index, port in enumerate(ports):
         where, name = f"spec.ports[{index}]", str(port.get("name") or "")
         if name:
@@ -171,8 +176,14 @@ def _ports(ports: list[Json], sort: str) -> Iterator[Cause]:
         yield from words.port(port.get("port"), f"{where}.port")
         yield from words.one_of(port, "protocol", where, pods.PROTOCOLS)
         yield from words.port_or_name(port.get("targetPort"), f"{where}.targetPort")
-        if port.get("nodePort") and sort == "ClusterIP":
-            yield causes.forbidden(f"{where}.nodePort", "may not be used when `type` is 'ClusterIP'")
+        if number := port.get("nodePort"):
+            if sort == "ClusterIP":
+                yield causes.forbidden(f"{where}.nodePort", "may not be used when `type` is 'ClusterIP'")
+            elif sort in _WITH_NODE_PORTS and number not in _NODE_PORTS:
+                yield causes.invalid(f"{where}.nodePort", number, _OUTSIDE)
+            if (key := f"{port.get('protocol')}/{number}") in node_ports:
+                yield causes.duplicate(f"{where}.nodePort", number)
+            node_ports.add(key)
     for index, port in enumerate(ports):
         protocol, number = port.get("protocol"), port.get("port")
         key = f"{protocol}/{number}"
