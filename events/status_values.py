@@ -3,7 +3,7 @@
 from typing import Final
 
 GENERATION_KINDS: Final = frozenset(
-    {("apps/v1", kind) for kind in ("DaemonSet", "Deployment", "StatefulSet")}
+    {("apps/v1", kind) for kind in ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")}
 )
 """Kinds for which members report two generations: the object's own, and the one that its status describes."""
 

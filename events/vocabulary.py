@@ -11,6 +11,7 @@ INGRESS: Final = ("networking.k8s.io/v1", "Ingress")
 JOB: Final = ("batch/v1", "Job")
 NAMESPACE: Final = ("v1", "Namespace")
 POD: Final = ("v1", "Pod")
+REPLICA_SET: Final = ("apps/v1", "ReplicaSet")
 SERVICE: Final = ("v1", "Service")
 
 PURGE_DIRECTLY: Final = "Directly"

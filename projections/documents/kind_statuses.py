@@ -5,7 +5,8 @@ concatenated; of several times the latest is used, of several phases the most se
 member without a report counts as pending.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypedDict
 
 from events import decisions, job_statuses, limits, shapes, status_values, times, vocabulary
@@ -138,23 +139,39 @@ def _cron_job(ref: shapes.WorkloadRef, reported: Sequence[dict[str, str]]) -> Ki
     return status
 
 
-def unavailable(ref: shapes.WorkloadRef, members: Iterable[decisions.MemberStatus]) -> int:
-    """Return how many pods of a Deployment run without being available; 0 for other kinds."""
-    if (ref.api_version, ref.kind) != vocabulary.DEPLOYMENT:
-        return 0
-    return sum(max(member.replicas - member.available, 0) for member in members)
+def replica_counts(ref: shapes.WorkloadRef, members: Sequence[decisions.MemberStatus]) -> dict[str, int]:
+    """Return the status fields with the numbers of replicas in all members, for kinds with replicas other than Jobs."""
+    kind = ref.api_version, ref.kind
+    counts = {
+        "availableReplicas": sum(member.available for member in members),
+        "readyReplicas": sum(member.ready for member in members),
+        "replicas": sum(member.replicas for member in members),
+    }
+    if kind != vocabulary.REPLICA_SET:
+        counts["updatedReplicas"] = sum(member.updated for member in members)
+    if kind == vocabulary.DEPLOYMENT:
+        unavailable = sum(max(member.replicas - member.available, 0) for member in members)
+        counts |= {"unavailableReplicas": unavailable} if unavailable else {}
+    return counts
 
 
 def latest(reported: Iterable[Mapping[str, str]], path: str) -> str:
     """Return the latest of the times at a path, empty if there is none; values that are not times are ignored."""
-    timestamps: list[tuple[int, str]] = []
+    _, text = max(_times(reported, path), default=(0, ""))
+    return text
+
+
+def earliest(reported: Iterable[Mapping[str, str]], path: str) -> str:
+    """Return the earliest of the times at a path, empty if there is none; values that are not times are ignored."""
+    _, text = min(_times(reported, path), default=(0, ""))
+    return text
+
+
+def _times(reported: Iterable[Mapping[str, str]], path: str) -> Iterator[tuple[int, str]]:
     for values in reported:
         text = values.get(path, "")
-        try:
-            timestamps.append((times.from_text(text), text))
-        except ValueError:
-            continue
-    return max(timestamps)[1] if timestamps else ""
+        with contextlib.suppress(ValueError):
+            yield times.from_text(text), text
 
 
 def _phase(kind: tuple[str, str], reported: Sequence[dict[str, str]]) -> str:

@@ -13,14 +13,6 @@ from projections.documents import kind_statuses
 from projections.documents.objects import put
 
 
-class _Numbers(Struct, frozen=True, gc=False, rename="camel"):
-    available_replicas: int
-    ready_replicas: int
-    replicas: int
-    updated_replicas: int
-    unavailable_replicas: int | UnsetType = UNSET
-
-
 class _Generations(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     generation: int = 0
     observed_generation: int = 0
@@ -34,7 +26,7 @@ class AggregatedItem(Struct, frozen=True, gc=False, rename="camel"):
     cluster_name: str
     health: str
     applied_message: str | UnsetType = UNSET
-    status: _Numbers | Json | UnsetType = UNSET
+    status: Json | UnsetType = UNSET
 
 
 def aggregated(status: Status, binding: Binding) -> list[AggregatedItem]:
@@ -66,27 +58,23 @@ def _has_reported(member: decisions.MemberStatus) -> bool:
 
 def member_status(
     member: decisions.MemberStatus, ref: shapes.WorkloadRef, *, has_replicas: bool
-) -> _Numbers | Json | UnsetType:
+) -> Json | UnsetType:
     """Return the status that a member reported, else one made from the reported replica counts and values.
 
     UNSET for a kind without replicas if the member reported neither a status nor values.
     """
     if member.status and (whole := reported_statuses.decoded(member.status)) is not None:
         return whole
-    unavailable = kind_statuses.unavailable(ref, (member,)) or UNSET
-    numbers = _Numbers(member.available, member.ready, member.replicas, member.updated, unavailable)
-    status = _plain(_Generations(member.generation, member.observed_generation, member.template_generation))
+    generations = _Generations(member.generation, member.observed_generation, member.template_generation)
+    status = cast("Json", msgspec.to_builtins(generations))
+    counts = kind_statuses.replica_counts(ref, (member,)) if has_replicas else {}
     if not member.values:
-        return (status | _plain(numbers) if status else numbers) if has_replicas else UNSET
+        return status | counts if has_replicas else UNSET
     kind = ref.api_version, ref.kind
-    counts = status_values.COUNTS.get(kind, ())
+    numbers = status_values.COUNTS.get(kind, ())
     for path, text in member.values.items():
-        put(status, json_paths.names(path), int(text) if path in counts and text.isdecimal() else text)
+        put(status, json_paths.names(path), int(text) if path in numbers and text.isdecimal() else text)
     kind_status = kind_statuses.of_member(ref, member.values)
     if kind_status is not None:
         return {**status, **kind_status}
-    return status | (_plain(numbers) if has_replicas and kind != vocabulary.JOB else {})
-
-
-def _plain(struct: Struct) -> Json:
-    return cast("Json", msgspec.to_builtins(struct))
+    return status if kind == vocabulary.JOB else status | counts

@@ -13,7 +13,7 @@ from engine.domain import federated_quotas, marks
 from engine.domain.bindings import Claim, Mark
 from engine.domain.rebalancers import Observed
 from events import decisions, job_statuses, json_paths, shapes, times, vocabulary
-from events.json_values import DECODING_ERRORS, Json, as_text
+from events.json_values import DECODING_ERRORS, Json
 from events.kube_fields import Condition, ObjectMeta
 from events.kube_objects import KubeObject
 from events.validation import known_kinds
@@ -193,25 +193,17 @@ def template_status(binding: Binding) -> Json:
         put(status, json_paths.names(path), value)
     members = binding.status.members
     if kind == vocabulary.JOB:
-        return {**_with_start(status), **_job_end(members)}
-    if not has_counts:
-        return status | {"observedGeneration": binding.status.observed_generation}
-    if unavailable := kind_statuses.unavailable(binding.template, members):
-        status["unavailableReplicas"] = unavailable
-    return status | {
-        "observedGeneration": binding.status.observed_generation,
-        "replicas": sum(member.replicas for member in members),
-        "updatedReplicas": sum(member.updated for member in members),
-        "readyReplicas": sum(member.ready for member in members),
-        "availableReplicas": sum(member.available for member in members),
-    }
+        return {**_with_start(status, members), **_job_end(members)}
+    counts = kind_statuses.replica_counts(binding.template, members) if has_counts else {}
+    return status | {"observedGeneration": binding.status.observed_generation} | counts
 
 
-def _with_start(status: Json) -> Json:
-    """Return a Job's status without a start that is not a time: clients with types would not read the whole list."""
+def _with_start(status: Json, members: Sequence[decisions.MemberStatus]) -> Json:
+    """Return a Job's status with the earliest start; texts that are not times are ignored."""
     (started,) = json_paths.names(job_statuses.STARTED)
-    is_time = kind_statuses.latest([{started: as_text(status.get(started))}], started)
-    return status if is_time else {name: value for name, value in status.items() if name != started}
+    rest = {name: value for name, value in status.items() if name != started}
+    first = kind_statuses.earliest((member.values for member in members), job_statuses.STARTED)
+    return {**rest, started: first} if first else rest
 
 
 def _job_end(members: Sequence[decisions.MemberStatus]) -> _JobEnd:

@@ -54,6 +54,10 @@ READY = [{"type": "Ready", "status": "True"}]
         ),
         (value("apps/v1", "StatefulSet", {"replicas": 3}, {}), ObjectState(healthy=False, generation=1)),
         (
+            value("apps/v1", "ReplicaSet", {"replicas": 2}, {**REPLICAS, "observedGeneration": 1}),
+            ObjectState(replicas=2, updated=2, ready=2, available=2, generation=1, observed_generation=1),
+        ),
+        (
             value("apps/v1", "DaemonSet", {}, DAEMONS),
             ObjectState(replicas=3, updated=3, ready=3, available=3, generation=1, observed_generation=1),
         ),

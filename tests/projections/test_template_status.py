@@ -65,19 +65,29 @@ def test_pods_of_a_deployment_that_are_not_available_are_counted() -> None:
     assert "unavailableReplicas" not in template
 
 
+def test_replica_set_has_no_number_of_updated_replicas() -> None:
+    api = shapes.WorkloadRef(api_version="apps/v1", kind="ReplicaSet", name="api", namespace="default")
+    reported = binding(api, 2)
+    member = decisions.MemberStatus(cluster="member1", applied=True, replicas=2, updated=2, available=1)
+    reported.status = Status((member,), 1, fully_applied=True, since_ms=0)
+    counts = {"availableReplicas": 1, "readyReplicas": 0, "replicas": 2}
+    assert objects.template_status(reported) == {"observedGeneration": 1, **counts}
+    assert _shown(reported) == counts
+
+
 def test_kind_without_rules_keeps_its_own_status() -> None:
     assert objects.template_status(_binding({})) == {}
 
 
-def job(*ends: dict[str, str], started: str = "") -> Json:
-    """Return the status of a Job whose members reported these values and, if it is set, this start."""
+def job(*ends: dict[str, str]) -> Json:
+    """Return the status of a Job whose members reported these values."""
     ref = shapes.WorkloadRef(api_version="batch/v1", kind="Job", name="sum", namespace="default")
     members = tuple(
         decisions.MemberStatus(cluster=f"member{index}", applied=True, replicas=1, values=values)
         for index, values in enumerate(ends, start=1)
     )
     reported = binding(ref, len(ends))
-    fields: dict[str, int | str] = {".succeeded": 5, **({STARTED: started} if started else {})}
+    fields: dict[str, int | str] = {".succeeded": 5}
     reported.status = Status(members, 3, fully_applied=True, since_ms=0, fields=fields)
     return objects.template_status(reported)
 
@@ -91,8 +101,12 @@ def test_times_of_jobs_are_compared_as_times_and_other_texts_are_left_out() -> N
     odd = {COMPLETE_AT: "True", COMPLETED: "soon"}
     assert job(finer, LATER, odd)["completionTime"] == finer[COMPLETED]
     assert "completionTime" not in job(odd)
-    assert "startTime" not in job(COMPLETE, started="yesterday")
-    assert job(COMPLETE, started="2026-01-01T00:00:01Z")["startTime"] == "2026-01-01T00:00:01Z"
+    assert "startTime" not in job({STARTED: "yesterday"})
+
+
+def test_job_has_started_once_it_has_in_any_cluster() -> None:
+    late, early = {STARTED: "2026-01-01T00:00:03Z"}, {STARTED: "2026-01-01T00:00:01Z"}
+    assert job(late, {}, early)["startTime"] == "2026-01-01T00:00:01Z"
 
 
 def test_job_is_complete_once_complete_in_all_clusters() -> None:
