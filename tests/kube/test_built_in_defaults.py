@@ -4,8 +4,8 @@ from typing import cast
 
 import pytest
 
+from engine.kubeapi.admission import built_in_shapes
 from engine.kubeapi.admission.built_in_defaults import same, with_defaults
-from engine.kubeapi.schema import built_in_shapes
 from events.json_values import Json
 from events.kube_objects import KubeObject
 from tests.builders.manifests import manifest
@@ -240,7 +240,7 @@ def test_malformed_spec_is_left_unchanged(spec: object) -> None:
 @pytest.mark.parametrize(
     ("api_version", "kind", "status"),
     [
-        ("v1", "Pod", {"phase": "Pending"}),
+        ("v1", "Pod", {"phase": "Pending", "qosClass": "BestEffort"}),
         ("v1", "PersistentVolume", {"phase": "Pending"}),
         ("v1", "PersistentVolumeClaim", {"phase": "Pending"}),
         ("v1", "ReplicationController", {"replicas": 0}),
@@ -254,5 +254,42 @@ def test_new_object_has_the_status_of_its_kind(api_version: str, kind: str, stat
 
 
 def test_reported_status_replaces_the_initial_one() -> None:
-    value = KubeObject(manifest("v1", "Pod", "one", status={"phase": "Running", "podIP": "10.0.0.1"}))
-    assert built_in_shapes.shown(value).at("status") == {"phase": "Running", "podIP": "10.0.0.1"}
+    reported: Json = {"phase": "Running", "podIP": "10.0.0.1", "qosClass": "Burstable"}
+    value = KubeObject(manifest("v1", "Pod", "one", status=reported))
+    assert built_in_shapes.shown(value).at("status") == reported
+
+
+_NONE: Json = {}
+_FULL: Json = {"limits": {"cpu": "500m", "memory": "1Gi"}}
+
+
+@pytest.mark.parametrize(
+    ("containers", "quality"),
+    [
+        ([_NONE], "BestEffort"),
+        ([{"requests": {"cpu": "0", "ephemeral-storage": "1Gi"}}], "BestEffort"),
+        ([{"requests": {"cpu": "100m"}}], "Burstable"),
+        ([{"limits": {"memory": "1Gi"}}], "Burstable"),
+        ([_FULL], "Guaranteed"),
+        ([{**_FULL, "requests": {"cpu": "0.5", "memory": "1024Mi"}}], "Guaranteed"),
+        ([{**_FULL, "requests": {"cpu": "100m"}}], "Burstable"),
+        ([_FULL, _NONE], "Burstable"),
+        ([_FULL, _FULL], "Guaranteed"),
+    ],
+)
+def test_pod_shows_its_quality_of_service(containers: list[Json], quality: str) -> None:
+    named: list[Json] = [
+        {"name": f"c{order}", "image": "i", "resources": resources}
+        for order, resources in enumerate(containers)
+    ]
+    pod = KubeObject(manifest("v1", "Pod", "one", spec={"containers": named}))
+    assert built_in_shapes.shown(pod).at("status", "qosClass") == quality
+    first, *rest = named
+    started = KubeObject(manifest("v1", "Pod", "one", spec={"initContainers": [first], "containers": rest}))
+    assert built_in_shapes.shown(started).at("status", "qosClass") == quality
+
+
+def test_resources_of_a_whole_pod_determine_its_quality_of_service() -> None:
+    spec: Json = {"resources": _FULL, "containers": [{"name": "c", "image": "i"}]}
+    pod = KubeObject(manifest("v1", "Pod", "one", spec=spec))
+    assert built_in_shapes.shown(pod).at("status", "qosClass") == "Guaranteed"

@@ -13,11 +13,11 @@ from msgspec import Struct
 
 from engine.domain import marks
 from engine.karmada import unsupported
-from engine.kubeapi.admission import built_in_defaults
+from engine.kubeapi.admission import built_in_shapes
 from engine.kubeapi.admission.rules.core import ACCOUNT_NAME
 from engine.kubeapi.conversion import versions
 from engine.kubeapi.rights import service_tokens
-from engine.kubeapi.schema import built_in_shapes, custom_kinds
+from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import Resource
 from engine.overrides import application
 from events.json_values import as_list, object_at
@@ -53,7 +53,7 @@ class Showing:
             return versions.to_served(
                 resource, self(kept, value.with_fields({"apiVersion": kept.api_version}))
             )
-        value = built_in_shapes.shown(built_in_defaults.with_defaults(value))
+        value = built_in_shapes.shown(value)
         match resource.qualified:
             case custom_kinds.DEFINITIONS:
                 return custom_kinds.established(value)

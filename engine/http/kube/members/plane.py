@@ -13,10 +13,10 @@ from engine.http import member_namespaces
 from engine.http.kube import bootstrap_objects
 from engine.http.kube.derived_fields import TOKEN_SECRET, Showing
 from engine.http.kube.members.snapshots import SnapshotPlane
-from engine.kubeapi.admission import built_in_defaults
+from engine.kubeapi.admission import built_in_defaults, built_in_shapes
 from engine.kubeapi.conversion import versions
 from engine.kubeapi.errors import status_objects
-from engine.kubeapi.schema import built_in_shapes, custom_kinds
+from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import ApiPath, Catalogue, Resource, built_in
 from engine.simulation import (
     api_objects,
@@ -187,7 +187,7 @@ class MemberPlane(SnapshotPlane):
             value = custom_kinds.established(value)
         elif resource.qualified == "persistentvolumeclaims":
             value = child_objects.bound_claim(value)
-        return versions.to_served(resource, built_in_shapes.shown(built_in_defaults.with_defaults(value)))
+        return versions.to_served(resource, built_in_shapes.shown(value))
 
     async def _all_pods(self, state: MemberState) -> list[KubeObject]:
         return [*await self._workloads(state, self._core_kind("pods")), *await self._pods(state)]

@@ -1,10 +1,20 @@
-"""Fields that a read of a built-in kind adds or leaves out, from the published API: initial status, generation."""
+"""Fields that a read of a built-in kind adds or leaves out, from the published API.
 
+They are defaults, the initial status, the quality of service of a Pod, and the generation.
+"""
+
+from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from events.json_values import Json
+from engine.kubeapi.admission import built_in_defaults
+from engine.kubeapi.values import quantity
+from events.json_values import Json, object_at, objects_at
 from events.kube_objects import KubeObject
+
+_POD: Final = ("v1", "Pod")
+_COMPUTED: Final = ("cpu", "memory")
+"""Resources that determine the quality of service."""
 
 _BALANCED: Final[Json] = {"loadBalancer": {}}
 _STATUSES: Final[Mapping[tuple[str, str], Json]] = {
@@ -66,11 +76,13 @@ _OF_ONE_GENERATION: Final = ("scheduling.k8s.io/v1", "PriorityClass")
 
 
 def shown(value: KubeObject) -> KubeObject:
-    """Return the object with the initial status and the ``generation`` that the API server returns for its kind."""
+    """Return the object with the defaults, the initial status and the generation of its kind."""
+    value = built_in_defaults.with_defaults(value)
     kind = value.type_meta
     begun = _STATUSES.get(kind)
     if begun is not None:
-        value = value.with_fields({"status": {**begun, **value.object_at("status")}})
+        computed: Json = {"qosClass": _quality(value.object_at("spec"))} if kind == _POD else {}
+        value = value.with_fields({"status": {**begun, **computed, **value.object_at("status")}})
     metadata = value.metadata
     if kind in _WITHOUT_GENERATION and "generation" in metadata:
         plain = {name: item for name, item in metadata.items() if name != "generation"}
@@ -78,3 +90,25 @@ def shown(value: KubeObject) -> KubeObject:
     if kind == _OF_ONE_GENERATION and metadata:
         value = value.with_metadata({"generation": 1})
     return value
+
+
+def _quality(pod: Json) -> str:
+    """Return the quality of service of a pod; its own resources come before those of its containers."""
+    consumers = (*objects_at(pod, "containers"), *objects_at(pod, "initContainers"))
+    requested, limited = Counter[str](), Counter[str]()
+    is_limited = True
+    for consumer in (pod,) if "resources" in pod else consumers:
+        limits = _amounts(object_at(consumer, "resources", "limits"))
+        limited.update(limits)
+        # A request that is absent is as large as the limit.
+        requested.update({**limits, **_amounts(object_at(consumer, "resources", "requests"))})
+        is_limited = is_limited and len(limits) == len(_COMPUTED)
+    if not (requested or limited):
+        return "BestEffort"
+    return "Guaranteed" if is_limited and requested == limited else "Burstable"
+
+
+def _amounts(quantities: Json) -> dict[str, int]:
+    """Return amounts of processor and memory above 0, in billionths of their units."""
+    amounts = {name: quantity.nano_units_of(quantities.get(name)) or 0 for name in _COMPUTED}
+    return {name: amount for name, amount in amounts.items() if amount > 0}
