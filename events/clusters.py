@@ -79,7 +79,11 @@ class ClusterEvent(shapes.Event, frozen=True, kw_only=True):
         return self.name
 
 
-class ClusterJoined(ClusterEvent, frozen=True, kw_only=True):
+class ClusterWrite(ClusterEvent, frozen=True, kw_only=True):
+    """Base of the events that write a Cluster object, which changes its version."""
+
+
+class ClusterJoined(ClusterWrite, frozen=True, kw_only=True):
     """A cluster joins; if it is a member already, the event replaces everything but its capacity and health.
 
     ``managed_fields`` lists the field owners of the Cluster object; it has no influence on decisions.
@@ -104,7 +108,7 @@ class ClusterJoined(ClusterEvent, frozen=True, kw_only=True):
     expects: shapes.Count | None = None
 
 
-class ClusterLeaving(ClusterEvent, frozen=True, kw_only=True):
+class ClusterLeaving(ClusterWrite, frozen=True, kw_only=True):
     """A request to remove a cluster: no bindings are scheduled to it, and its works are removed.
 
     Once it has no works left, the engine writes ``ClusterLeft``.
@@ -113,7 +117,7 @@ class ClusterLeaving(ClusterEvent, frozen=True, kw_only=True):
     expects: shapes.Count | None = None
 
 
-class ClusterLeft(ClusterEvent, frozen=True, kw_only=True):
+class ClusterLeft(ClusterEvent, shapes.ObjectDeleted, frozen=True, kw_only=True):
     """A cluster has left, and its Cluster object is deleted.
 
     With a ``uid`` the event has no effect on a cluster that joined later with the same name.
@@ -123,7 +127,7 @@ class ClusterLeft(ClusterEvent, frozen=True, kw_only=True):
     expects: shapes.Count | None = None
 
 
-class ClusterLabelled(ClusterEvent, frozen=True, kw_only=True):
+class ClusterLabelled(ClusterWrite, frozen=True, kw_only=True):
     """All labels of a cluster; they replace the previous ones.
 
     ``managed_fields``, here and in the events below, replaces the field owners of the Cluster object; if
@@ -135,7 +139,7 @@ class ClusterLabelled(ClusterEvent, frozen=True, kw_only=True):
     expects: shapes.Count | None = None
 
 
-class ClusterDescribed(ClusterEvent, frozen=True, kw_only=True):
+class ClusterDescribed(ClusterWrite, frozen=True, kw_only=True):
     """Provider, region and zones of a cluster; they replace the previous ones."""
 
     provider: str = ""
@@ -145,7 +149,7 @@ class ClusterDescribed(ClusterEvent, frozen=True, kw_only=True):
     expects: shapes.Count | None = None
 
 
-class ClusterTainted(ClusterEvent, frozen=True, kw_only=True):
+class ClusterTainted(ClusterWrite, frozen=True, kw_only=True):
     """A taint is added to a cluster; it replaces one with the same key and effect."""
 
     taint: Taint
@@ -153,7 +157,7 @@ class ClusterTainted(ClusterEvent, frozen=True, kw_only=True):
     expects: shapes.Count | None = None
 
 
-class ClusterUntainted(ClusterEvent, frozen=True, kw_only=True):
+class ClusterUntainted(ClusterWrite, frozen=True, kw_only=True):
     """The taint with this key and effect is removed from a cluster; with an empty effect, all taints with this key."""
 
     key: str
@@ -201,7 +205,7 @@ class ClusterHealthChanged(ClusterEvent, frozen=True, kw_only=True):
     heard_ms: shapes.Instant = 0
 
 
-class ClusterApisReported(ClusterEvent, frozen=True, kw_only=True):
+class ClusterApisReported(ClusterWrite, frozen=True, kw_only=True):
     """All kinds that a cluster serves; they replace the previous ones."""
 
     apis: tuple[ApiKind, ...]

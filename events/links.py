@@ -3,6 +3,16 @@
 from events import keys, shapes
 
 
+class _BindingLink(shapes.Event, frozen=True, kw_only=True):
+    """Base of the links to the owner shard of the binding ``key``."""
+
+    key: str
+
+    @property
+    def record_key(self) -> str:
+        return self.key
+
+
 class RescheduleRequested(shapes.Event, frozen=True, kw_only=True):
     """A rebalancer requests a fresh decision from the workload's owner shard.
 
@@ -100,36 +110,26 @@ class CapacityRequested(shapes.Event, frozen=True, kw_only=True):
         return self.key
 
 
-class CapacityOffered(shapes.Event, frozen=True, kw_only=True):
+class CapacityOffered(_BindingLink, frozen=True, kw_only=True):
     """The answer to ``CapacityRequested``: a limited number of the shard's bindings of lower priority, lowest first."""
 
-    key: str
     number: shapes.Count
     shard: shapes.Count
     occupants: tuple[shapes.Occupant, ...] = ()
 
-    @property
-    def record_key(self) -> str:
-        return self.key
 
-
-class PreemptionRequested(shapes.Event, frozen=True, kw_only=True):
+class PreemptionRequested(_BindingLink, frozen=True, kw_only=True):
     """Request to evict a binding from a cluster in favour of the binding ``by`` of higher priority.
 
     It is ignored if the binding has fewer ``replicas`` there by now, if its priority is no longer lower, or
     after ``until_ms``.
     """
 
-    key: str
     cluster: str
     replicas: shapes.Replicas
     by: str
     priority: shapes.Whole
     until_ms: shapes.Instant
-
-    @property
-    def record_key(self) -> str:
-        return self.key
 
     @property
     def related(self) -> tuple[str, ...]:
@@ -172,19 +172,14 @@ class QuotaRequested(shapes.Event, frozen=True, kw_only=True):
         return self.key
 
 
-class QuotaAnswered(shapes.Event, frozen=True, kw_only=True):
+class QuotaAnswered(_BindingLink, frozen=True, kw_only=True):
     """The answer to ``QuotaRequested``: the claim is granted, or refused with a ``fault``.
 
     A refused claim is granted by a second answer when the quotas suffice.
     """
 
-    key: str
     number: shapes.Count
     fault: str = ""
-
-    @property
-    def record_key(self) -> str:
-        return self.key
 
 
 class GroupAsked(shapes.Event, frozen=True, kw_only=True):
@@ -209,16 +204,11 @@ class GroupAsked(shapes.Event, frozen=True, kw_only=True):
         return self.key
 
 
-class GroupAnswered(shapes.Event, frozen=True, kw_only=True):
+class GroupAnswered(_BindingLink, frozen=True, kw_only=True):
     """The answer to ``GroupAsked``, repeated when it changes; see ``group_decisions.GroupVerdict``."""
 
-    key: str
     group: str
     number: shapes.Count
     granted: bool = False
     bound: bool = False
     others: tuple[str, ...] = ()
-
-    @property
-    def record_key(self) -> str:
-        return self.key

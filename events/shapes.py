@@ -53,6 +53,17 @@ class Event(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
         return ()
 
 
+class ObjectApplied(Event, frozen=True, kw_only=True):
+    """Base of the events that carry a whole object; ``expects`` is as in ``TemplateApplied``."""
+
+    manifest: msgspec.Raw
+    expects: Count | None = None
+
+
+class ObjectDeleted(Event, frozen=True, kw_only=True):
+    """Base of the events that delete an object; each has the field ``expects``."""
+
+
 class Shape(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
     """Base of the structs nested in events."""
 

@@ -1,40 +1,37 @@
 """Topic ``specs``: templates and rebalancers."""
 
-import msgspec
-
 from events import keys, shapes
 
 
-class TemplateApplied(shapes.Event, frozen=True, kw_only=True):
-    """A template, the whole object.
-
-    ``expects`` is the write version (offset + 1) of the last write that the writer has seen, 0 to create
-    only, and absent if the last write wins.
-    """
-
-    manifest: msgspec.Raw
-    expects: shapes.Count | None = None
-
-
-class TemplateDeleted(shapes.Event, frozen=True, kw_only=True):
-    """The deletion of a template; all its works are removed."""
+class TemplateEvent(shapes.Event, frozen=True, kw_only=True):
+    """Base of the events about a stored template."""
 
     template: shapes.WorkloadRef
-    expects: shapes.Count | None = None
 
     @property
     def record_key(self) -> str:
         return self.template.binding_key
 
 
-class RebalancerApplied(shapes.Event, frozen=True, kw_only=True):
-    """A WorkloadRebalancer, the whole object."""
+class TemplateApplied(shapes.ObjectApplied, frozen=True, kw_only=True):
+    """A template, the whole object.
 
-    manifest: msgspec.Raw
+    ``expects`` is the write version (offset + 1) of the last write that the writer has seen, 0 to create
+    only, and absent if the last write wins.
+    """
+
+
+class TemplateDeleted(TemplateEvent, shapes.ObjectDeleted, frozen=True, kw_only=True):
+    """The deletion of a template; all its works are removed."""
+
     expects: shapes.Count | None = None
 
 
-class RebalancerDeleted(shapes.Event, frozen=True, kw_only=True):
+class RebalancerApplied(shapes.ObjectApplied, frozen=True, kw_only=True):
+    """A WorkloadRebalancer, the whole object."""
+
+
+class RebalancerDeleted(shapes.ObjectDeleted, frozen=True, kw_only=True):
     """The deletion of a WorkloadRebalancer; the workloads that it moved stay where they are."""
 
     name: str
@@ -45,48 +42,33 @@ class RebalancerDeleted(shapes.Event, frozen=True, kw_only=True):
         return keys.rebalancer_key(self.name)
 
 
-class TemplateStatusWritten(shapes.Event, frozen=True, kw_only=True):
+class TemplateStatusWritten(TemplateEvent, frozen=True, kw_only=True):
     """The whole status of a template, written by an external client.
 
     Fields aggregated from members' reports override it when the object is rendered. ``managed_fields`` are the owners
     of the status fields; they have no influence on decisions.
     """
 
-    template: shapes.WorkloadRef
     status: shapes.Object
     managed_fields: tuple[shapes.FieldsOwner, ...] = ()
     expects: shapes.Count | None = None
 
-    @property
-    def record_key(self) -> str:
-        return self.template.binding_key
 
-
-class SuspensionWritten(shapes.Event, frozen=True, kw_only=True):
+class SuspensionWritten(TemplateEvent, frozen=True, kw_only=True):
     """A client suspends, or resumes, the scheduling of a template's binding, or the dispatching of its works.
 
     It applies in addition to the policy's suspension, until a client writes another one or the template is deleted.
     A field that is None keeps its previous value.
     """
 
-    template: shapes.WorkloadRef
     scheduling: bool | None = None
     dispatching: bool | None = None
 
-    @property
-    def record_key(self) -> str:
-        return self.template.binding_key
 
-
-class DeletionAllowed(shapes.Event, frozen=True, kw_only=True):
+class DeletionAllowed(TemplateEvent, frozen=True, kw_only=True):
     """Permission to delete the workload that an eviction with ``suppressDeletion`` kept in a cluster.
 
     It has no effect if no such eviction of the template is pending in the cluster.
     """
 
-    template: shapes.WorkloadRef
     cluster: str
-
-    @property
-    def record_key(self) -> str:
-        return self.template.binding_key

@@ -184,15 +184,8 @@ class Fold:
         key_id = self._touch(record.key, record.number)
         self._touch_related(data, record.number)
         match data:
-            case (
-                specs.TemplateApplied(manifest=raw)
-                | specs.RebalancerApplied(manifest=raw)
-                | policies.PolicyApplied(manifest=raw)
-                | policies.NamespaceApplied(manifest=raw)
-                | policies.InterpreterApplied(manifest=raw)
-                | policies.ConfigurationApplied(manifest=raw)
-            ) if taken.manifest is not None:
-                self._objects.put(key_id, taken, taken.manifest, raw)
+            case shapes.ObjectApplied() if taken.manifest is not None:
+                self._objects.put(key_id, taken, taken.manifest, data.manifest)
                 self._changed_objects.object_put(key_id, taken)
                 self._work_changes.touch_rendered(key_id, taken)
                 if isinstance(data, policies.NamespaceApplied):

@@ -152,8 +152,8 @@ class _World:
 
     def _record(self, data: shapes.Event) -> Record:
         self._appended += 1
-        body = getattr(data, "manifest", None)
-        key = verdicts.key_of(data, None if body is None else kube_objects.read_head(body))
+        manifest = kube_objects.read_head(data.manifest) if isinstance(data, shapes.ObjectApplied) else None
+        key = verdicts.key_of(data, manifest)
         topic = catalogue.BY_STRUCT[type(data)].topic
         head = Envelope(
             id=f"said-{self._appended}", source="/reballast/bench", type="", time=times.to_text(_START_MS)

@@ -30,21 +30,12 @@ from engine.writing.mutations import (
 from events import kube_objects, limits, policies, records, shapes, specs, times
 from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
+from events.validation import verdicts
 from projections.clusters import Cluster
 from projections.documents import field_owners
 from projections.documents import objects as documents_objects
 from projections.documents.clusters import cluster_document
 from projections.objects import StoredObject
-
-_APPLIED: Final = {
-    "template": specs.TemplateApplied,
-    "rebalancer": specs.RebalancerApplied,
-    "policy": policies.PolicyApplied,
-    "namespace": policies.NamespaceApplied,
-    "interpreter": policies.InterpreterApplied,
-    "configuration": policies.ConfigurationApplied,
-}
-"""Type of the event that writes an object, by route; with ``expects=0`` it creates the object."""
 
 _DERIVED: Final = ("creationTimestamp", "generation", "resourceVersion", "selfLink", "uid")
 
@@ -78,7 +69,7 @@ class Change(Struct, frozen=True, kw_only=True):
         raw = manifest(edited.value)
         if stored is None:
             value = edited.value.with_metadata({"generation": 1})
-            event = _APPLIED[self.target.route](manifest=msgspec.Raw(raw), expects=0)
+            event = verdicts.APPLIED[self.target.route](manifest=msgspec.Raw(raw), expects=0)
             status = edited.value.object_at("status") if self.has_status else {}
             statuses = (_status_written(self.target, status, (), None),) if status else ()
             return _mutated(Action.CREATED, value, edited, event, *statuses)
@@ -90,7 +81,7 @@ class Change(Struct, frozen=True, kw_only=True):
         # The namespace controller deletes a namespace once it is empty; removing its last finalizer does not.
         if self.target.route != "namespace" and is_finalized(edited.value):
             return _mutated(Action.DELETED, value, edited, _deleted(self.target, version))
-        event = _APPLIED[self.target.route](manifest=msgspec.Raw(raw), expects=version)
+        event = verdicts.APPLIED[self.target.route](manifest=msgspec.Raw(raw), expects=version)
         return _mutated(Action.CONFIGURED, value, edited, event)
 
     def _apply_to_cluster(self, stored: Cluster | None) -> Mutated:
@@ -196,7 +187,7 @@ class Removal(Struct, frozen=True, kw_only=True):
             event = _deleted(self.target, version)
             return Mutated(action=Action.DELETED, value=live, events=(event,))
         value = marked(live, self.now_ms).with_metadata({"generation": _generation(stored) + 1})
-        event = _APPLIED[self.target.route](manifest=msgspec.Raw(manifest(value)), expects=version)
+        event = verdicts.APPLIED[self.target.route](manifest=msgspec.Raw(manifest(value)), expects=version)
         return Mutated(action=Action.MARKED, value=value, events=(event,))
 
     def _apply_to_cluster(self, stored: Cluster) -> Mutated:

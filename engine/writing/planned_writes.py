@@ -88,9 +88,9 @@ class _PlannedObjects:
             self._targets[target.key] = target
             if mutated.action == Action.DELETED:
                 self._planned[target.key] = None
-            elif isinstance(manifest := getattr(event, "manifest", None), msgspec.Raw):
+            elif isinstance(event, shapes.ObjectApplied):
                 before = (await self.objects([target.key])).get(target.key)
-                self._planned[target.key] = _stored(target, bytes(manifest), before)
+                self._planned[target.key] = _stored(target, bytes(event.manifest), before)
 
     async def settle(self, number: int) -> None:
         await self._current.settle(number)

@@ -7,7 +7,6 @@ Checks that depend on earlier records (expected versions, repeated ids) are left
 import hashlib
 from typing import Final
 
-import msgspec
 from msgspec import Struct
 
 from events import catalogue, codec, keys, kube_objects, limits, records, shapes, times, topics
@@ -58,8 +57,7 @@ def _record_of(statement: Statement, source: str, now_ms: int, new_id: str) -> r
     if entry.topic not in INPUT_TOPICS:
         message = f"{type(data).__name__} is for the topic {entry.topic}, which only the engine writes"
         raise TypeError(message)
-    raw = getattr(data, "manifest", None)
-    manifest = kube_objects.read_head(raw) if isinstance(raw, msgspec.Raw) else None
+    manifest = kube_objects.read_head(data.manifest) if isinstance(data, shapes.ObjectApplied) else None
     key = verdicts.key_of(data, manifest)
     time = _time(now_ms if statement.at_ms is None else statement.at_ms)
     event_id = statement.id or (

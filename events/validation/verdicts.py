@@ -6,7 +6,7 @@ Whether an input takes effect depends only on earlier records of its own partiti
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from sys import intern
 from typing import Final, Protocol
 
@@ -110,48 +110,19 @@ class PartitionState(Struct):
     recent: RecentIds = msgspec.field(default_factory=RecentIds)
 
 
-_MANIFESTS: Final = (
-    specs.TemplateApplied,
-    specs.RebalancerApplied,
-    policies.PolicyApplied,
-    policies.NamespaceApplied,
-    policies.InterpreterApplied,
-    policies.ConfigurationApplied,
-)
-_DELETIONS: Final = (
-    specs.TemplateDeleted,
-    specs.RebalancerDeleted,
-    policies.PolicyDeleted,
-    policies.NamespaceDeleted,
-    policies.InterpreterDeleted,
-    policies.ConfigurationDeleted,
-    clusters.ClusterLeft,
-)
-_ABOUT_OBJECTS: Final = (
-    specs.TemplateStatusWritten,
-    policies.ConfigurationStatusWritten,
-    specs.DeletionAllowed,
-    specs.SuspensionWritten,
-)
-_ROUTES: Final[dict[type[shapes.Event], known_kinds.Route]] = {
-    specs.TemplateApplied: "template",
-    specs.RebalancerApplied: "rebalancer",
-    policies.PolicyApplied: "policy",
-    policies.NamespaceApplied: "namespace",
-    policies.InterpreterApplied: "interpreter",
-    policies.ConfigurationApplied: "configuration",
+APPLIED: Final[Mapping[known_kinds.Route, type[shapes.ObjectApplied]]] = {
+    "template": specs.TemplateApplied,
+    "rebalancer": specs.RebalancerApplied,
+    "policy": policies.PolicyApplied,
+    "namespace": policies.NamespaceApplied,
+    "interpreter": policies.InterpreterApplied,
+    "configuration": policies.ConfigurationApplied,
 }
-"""The route that an object's kind must have, by the type of the event that carries the object."""
+"""The type of the event that carries an object, by the route of the object's kind."""
 
-_CLUSTER_WRITES: Final = (
-    clusters.ClusterJoined,
-    clusters.ClusterLeaving,
-    clusters.ClusterLabelled,
-    clusters.ClusterDescribed,
-    clusters.ClusterTainted,
-    clusters.ClusterUntainted,
-    clusters.ClusterApisReported,
-)
+_ROUTES: Final[Mapping[type[shapes.ObjectApplied], known_kinds.Route]] = {
+    struct: route for route, struct in APPLIED.items()
+}
 _CLUSTER: Final = kube_objects.Manifest()
 """An empty manifest for clusters, which have none and are identified by their key alone."""
 
@@ -232,16 +203,16 @@ class PartitionFold:
         if expects is not None and expects != (head.version if head else 0):
             now = f"version {head.version} stands" if head else "there is none"
             return Refused(record, "late", "expects", f"written for version {expects}, but {now}", envelope)
-        if isinstance(data, _DELETIONS):
+        if isinstance(data, shapes.ObjectDeleted):
             if head is None or head_named(data, head) != head:
                 return Refused(record, "refused", "name", f"{key} does not exist", envelope)
             del self._heads[key]
             return Taken(record, envelope, data, at_ms, head)
-        if isinstance(data, _ABOUT_OBJECTS):
+        if isinstance(data, specs.TemplateEvent | policies.ConfigurationEvent):
             if head is None or head_named(data, head) != head:
                 raise kube_objects.Refusal("name", f"{key} does not exist")
             return self._take_about_object(record, envelope, data, at_ms, head)
-        if manifest is not None and isinstance(data, _MANIFESTS):
+        if manifest is not None and isinstance(data, shapes.ObjectApplied):
             self._check(manifest, data.manifest)
             digest = kube_objects.spec_digest(data.manifest)
             head = self._advance(record, envelope, at_ms, digest, manifest)
@@ -253,7 +224,7 @@ class PartitionFold:
             event_fields.check_cluster_event(data)
             if head is None:
                 self._check_join(data)
-            if isinstance(data, _CLUSTER_WRITES):
+            if isinstance(data, clusters.ClusterWrite):
                 head = self._advance(record, envelope, at_ms, str(record.offset))
         return Taken(record, envelope, data, at_ms, head, manifest, is_new)
 
@@ -261,25 +232,20 @@ class PartitionFold:
         self,
         record: records.StoredRecord,
         envelope: Envelope,
-        data: specs.TemplateStatusWritten
-        | policies.ConfigurationStatusWritten
-        | specs.DeletionAllowed
-        | specs.SuspensionWritten,
+        data: specs.TemplateEvent | policies.ConfigurationEvent,
         at_ms: int,
         head: Head,
     ) -> Verdict:
         """Return the verdict on an event about an existing object. Only a status write changes the object's version."""
-        if isinstance(data, specs.SuspensionWritten):
-            return Taken(record, envelope, data, at_ms)
-        if isinstance(data, specs.DeletionAllowed):
-            if not names.is_dns_name(data.cluster):
-                raise kube_objects.Refusal(
-                    "cluster", f"{data.cluster[: limits.SHOWN_CHARS_MAX]!r} is no name of a cluster"
-                )
-            return Taken(record, envelope, data, at_ms)
-        kube_objects.check_status(data.status)
-        head = self._heads[record.key] = msgspec.structs.replace(head, version=record.offset + 1)
-        return Taken(record, envelope, data, at_ms, head)
+        if isinstance(data, specs.TemplateStatusWritten | policies.ConfigurationStatusWritten):
+            kube_objects.check_status(data.status)
+            head = self._heads[record.key] = msgspec.structs.replace(head, version=record.offset + 1)
+            return Taken(record, envelope, data, at_ms, head)
+        if isinstance(data, specs.DeletionAllowed) and not names.is_dns_name(data.cluster):
+            raise kube_objects.Refusal(
+                "cluster", f"{data.cluster[: limits.SHOWN_CHARS_MAX]!r} is no name of a cluster"
+            )
+        return Taken(record, envelope, data, at_ms)
 
     def _check_join(self, data: shapes.Event) -> None:
         """Raise Refusal unless the event is a join, and fewer than ``CLUSTERS_MAX`` clusters are members."""
@@ -338,7 +304,7 @@ class PartitionFold:
 
 def _manifest_of(data: shapes.Event) -> kube_objects.Manifest | None:
     """Return the head of the object in the event; raises Refusal if its kind needs another type of event."""
-    if not isinstance(data, _MANIFESTS):
+    if not isinstance(data, shapes.ObjectApplied):
         return None
     manifest = kube_objects.read_head(data.manifest)
     route = known_kinds.route_of(manifest.api_version, manifest.kind)
@@ -356,14 +322,7 @@ def head_named(data: shapes.Event, head: Head) -> Head | None:
     The result equals ``head`` if the event names the stored object.
     """
     match data:
-        case (
-            specs.TemplateDeleted(template=ref)
-            | specs.TemplateStatusWritten(template=ref)
-            | specs.DeletionAllowed(template=ref)
-            | specs.SuspensionWritten(template=ref)
-            | policies.ConfigurationDeleted(object=ref)
-            | policies.ConfigurationStatusWritten(object=ref)
-        ):
+        case specs.TemplateEvent(template=ref) | policies.ConfigurationEvent(object=ref):
             return msgspec.structs.replace(head, api_version=ref.api_version, kind=ref.kind, name=ref.name)
         case policies.PolicyDeleted(policy=ref):
             api_version = known_kinds.POLICY_GROUP
