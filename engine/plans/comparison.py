@@ -39,6 +39,7 @@ class Workload(Struct, frozen=True, kw_only=True, gc=False):
     """A binding at one time: its clusters with their replicas, its condition, and the ready replicas by cluster.
 
     ``replicas`` is the number in its template, 0 for kinds without replicas; ``requests`` are those of each replica.
+    ``evicted`` has the replicas in clusters that keep them until an eviction ends.
     """
 
     template: shapes.WorkloadRef
@@ -48,6 +49,7 @@ class Workload(Struct, frozen=True, kw_only=True, gc=False):
     condition: str
     message: str
     ready: dict[str, int]
+    evicted: dict[str, int]
 
 
 class Start(Struct, frozen=True):
@@ -112,6 +114,7 @@ def changes(
         if known is None:
             continue
         ready = sum(_without(old.ready, unready).values()) if old else 0
+        running = _without(new.evicted, failed) if new else {}
         change = WorkloadChange(
             key=key,
             template=known.template,
@@ -120,8 +123,8 @@ def changes(
             condition=new.condition if new else "",
             message=new.message if new else "",
             decided_ms=decided_ms.get(key),
-            stopped=_excess(old, new),
-            started=_excess(new, old),
+            stopped=_excess(old.clusters if old else {}, running | new.clusters if new else {}),
+            started=_excess(new.clusters if new else {}, old.clusters if old else {}),
             ready_before=ready,
             ready_min=min(lowest.get(key, ready), ready),
             ready_after=sum(_without(new.ready, failed).values()) if new else 0,
@@ -129,6 +132,7 @@ def changes(
             # Replicas that stay assigned to a failed cluster need no capacity elsewhere: nothing evicts them.
             unassigned=_missing(new, ()),
             missing_requests=_multiplied(known.requests, _missing(new, ())),
+            running=running,
         )
         if change.before != change.after or change.ready_min < ready or _condition(old) != _condition(new):
             result.append(change)
@@ -275,6 +279,7 @@ def _workload(binding: Binding) -> Workload:
         condition=binding.condition,
         message=binding.message,
         ready={name: report.ready for name, report in binding.reports.items()},
+        evicted={task.cluster: task.replicas for task in binding.tasks if task.cluster in binding.works},
     )
 
 
@@ -312,12 +317,9 @@ def _lowest_ready(
     return lowest
 
 
-def _excess(first: Workload | None, second: Workload | None) -> int:
-    """Return how many replicas ``first`` has in clusters where ``second`` has fewer."""
-    others = second.clusters if second else {}
-    return sum(
-        max(count - others.get(name, 0), 0) for name, count in (first.clusters if first else {}).items()
-    )
+def _excess(replicas: Mapping[str, int], others: Mapping[str, int]) -> int:
+    """Return how many of the replicas are in clusters where ``others`` has fewer."""
+    return sum(max(count - others.get(name, 0), 0) for name, count in replicas.items())
 
 
 def _condition(workload: Workload | None) -> str:

@@ -9,7 +9,8 @@ from events.json_values import Json
 class WorkloadChange(Struct, frozen=True, kw_only=True, rename="camel"):
     """A workload before and after; ``ready_min`` is the smallest number of ready replicas in between.
 
-    ``stopped`` and ``started`` are the numbers of replicas removed from and added to clusters. A workload that
+    ``stopped`` and ``started`` are the numbers of replicas removed from and added to clusters. ``running`` are the
+    replicas in clusters that keep them at the end although the workload is evicted from there. A workload that
     does not exist has no clusters. ``missing`` replicas of its template are in no working cluster at the end, and
     ``unassigned`` of them in no failed cluster either. These request ``missing_requests``, as Kubernetes quantities;
     more capacity in a cluster in ``needed_in`` would place them. ``decided_ms`` is the virtual time of the first
@@ -32,6 +33,7 @@ class WorkloadChange(Struct, frozen=True, kw_only=True, rename="camel"):
     unassigned: int = 0
     decided_ms: int | None = None
     needed_in: list[str] = []
+    running: dict[str, int] = {}
 
 
 class ClusterChange(Struct, frozen=True, kw_only=True, rename="camel"):

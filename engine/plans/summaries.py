@@ -40,9 +40,10 @@ def summary(prediction: Prediction) -> str:
     parts.append(f"{sum(change.started for change in moved)} to start")
     if prediction.unplaced:
         parts.append(f"{len(prediction.unplaced)} cannot be placed")
-    disturbed = sum(1 for change in prediction.changed if change.ready_min < change.ready_before)
-    if disturbed:
+    if disturbed := sum(map(_is_disturbed, prediction.changed)):
         parts.append(f"{disturbed} with fewer ready replicas meanwhile")
+    if reduced := sum(map(_is_reduced, prediction.changed)):
+        parts.append(f"{reduced} with fewer ready replicas at the end")
     return f"{', '.join(parts)}; stable after {duration(prediction.settled_ms)}."
 
 
@@ -77,9 +78,26 @@ def ready(change: WorkloadChange) -> str:
     if not any((*change.before.values(), *change.after.values(), change.ready_before, change.ready_after)):
         return ""
     text = f"ready {change.ready_before} → {change.ready_after}"
-    if change.ready_min < min(change.ready_before, change.ready_after):
-        text += f", {change.ready_min} meanwhile"
-    return text
+    return f"{text}, {change.ready_min} meanwhile" if _is_disturbed(change) else text
+
+
+def _is_disturbed(change: WorkloadChange) -> bool:
+    return change.ready_min < min(change.ready_before, change.ready_after)
+
+
+def _is_reduced(change: WorkloadChange) -> bool:
+    """Whether fewer replicas than before are ready at the end, and fewer than its template then has."""
+    return change.ready_after < min(change.ready_before, sum(change.after.values()) + change.missing)
+
+
+def details(change: WorkloadChange) -> list[str]:
+    """Return the message of a workload's scheduling, and its replicas that an eviction has not stopped yet."""
+    running = ", ".join(f"{name}:{replicas}" for name, replicas in sorted(change.running.items()) if replicas)
+    return [
+        text
+        for text in (change.message, running and f"still running until they are replaced: {running}")
+        if text
+    ]
 
 
 def loads(clusters: Sequence[ClusterChange]) -> list[Load]:

@@ -115,6 +115,31 @@ async def test_taint_moves_replicas_after_the_time_that_a_policy_tolerates() -> 
     assert [event.after_ms for event in started] == [30_000]
 
 
+async def test_replicas_that_run_on_as_the_last_copy_do_not_stop() -> None:
+    played = await running(6)
+    taint = clusters.Taint(key="bad", effect="NoExecute")
+    taints = [clusters.ClusterTainted(name=spec.name, taint=taint) for spec in played.specs]
+    prediction = await planned(played, *(record(event, event.name, played.now_ms) for event in taints))
+    (change,) = prediction.changed
+    assert (change.after, change.running, change.stopped) == ({}, change.before, 0)
+    assert change.ready_min == change.ready_after == 6
+    assert summaries.summary(prediction).startswith(
+        "1 of 1 workload to change, 0 replicas to stop, 0 to start, 1 cannot be placed; stable after "
+    )
+    assert summaries.details(change)[0] == change.message
+    assert summaries.details(change)[1].startswith("still running until they are replaced: member1:")
+
+
+async def test_loss_of_ready_replicas_that_lasts_is_not_called_temporary() -> None:
+    played = await running(6)
+    prediction = await planned(played, Failure(member="member4"))
+    assert summaries.summary(prediction).endswith(
+        ", 1 with fewer ready replicas at the end; stable after 30 s."
+    )
+    deleted = await planned(played, record(web(2), WEB))
+    assert "meanwhile" not in summaries.summary(deleted)
+
+
 async def test_too_many_replicas_are_reported_as_unplaced() -> None:
     prediction = await planned(await running(6), record(web(1_000), WEB))
     assert prediction.unplaced == [WEB]

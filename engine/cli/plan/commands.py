@@ -372,9 +372,7 @@ def _workload(change: WorkloadChange) -> list[str]:
             continue
         numbers = f"{before} → {after}" if before != after else str(after)
         lines.append(f"  {name.ljust(width)}  {_bar(before, after, most)}  {numbers}")
-    if change.message:
-        lines.append(f"  {output.clean(change.message)}")
-    return lines
+    return [*lines, *(f"  {output.clean(text)}" for text in summaries.details(change))]
 
 
 def _bar(before: int, after: int, most: int) -> str:

@@ -51,7 +51,7 @@ class Workload(Struct, frozen=True, kw_only=True):
     namespace: str
     name: str
     ready: str
-    message: str
+    details: list[str]
     missing: int
     bars: list[Bar]
 
@@ -186,7 +186,7 @@ def _workloads(changes: Sequence[predictions.WorkloadChange]) -> list[Workload]:
             namespace=change.template.namespace,
             name=change.template.name,
             ready=summaries.ready(change),
-            message=change.message,
+            details=summaries.details(change),
             missing=change.missing,
             bars=[_bar(name, change, most) for name in sorted(change.before.keys() | change.after.keys())],
         )
