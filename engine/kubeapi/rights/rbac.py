@@ -203,9 +203,8 @@ class Rights:
 
     def allows(self, user: User, act: Act) -> Grant | None:
         """Return the first grant that allows the act, or None. Does not consider ``system:masters``."""
-        # Non-resource paths are granted by ClusterRoleBindings only.
-        namespace = "" if act.path else act.namespace
-        return next((granted for granted in self.grants(user, namespace) if granted.rule.allows(act)), None)
+        # Paths have no namespace, so only ClusterRoleBindings grant them.
+        return next((grant for grant in self.grants(user, act.namespace) if grant.rule.allows(act)), None)
 
     def may(self, user: User, act: Act) -> bool:
         """Whether the user may perform the act, by a grant or as a member of ``system:masters``."""
