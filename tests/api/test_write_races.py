@@ -4,6 +4,8 @@ Includes numbers that the views' process knows before the log of this process do
 """
 
 import asyncio
+import itertools
+from collections.abc import Sequence
 
 import msgspec
 import pytest
@@ -11,35 +13,58 @@ from msgspec import Struct
 
 from engine.http.services import Services
 from engine.log import port
-from engine.writing.mutations import Edited, Target, Written
+from engine.writing.mutations import Edited, Problem, Target, Written
 from engine.writing.object_changes import Change
 from engine.writing.write_api import CLIENT_SOURCE
 from events import clusters, codec, keys, records, topics
+from events.json_values import Json
 from events.kube_objects import KubeObject
 from projections.port import ProjectionError
 from tests.api.kube.client import CLUSTERS, MERGE, api, create_cluster
 from tests.builders import log_records
 from tests.builders.inputs import applied, deleted
-from tests.builders.manifests import deployment
+from tests.builders.manifests import deployment, manifest
 
 KEY = keys.binding_key("Deployment", "default", "foo")
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 FOO = deployment("foo", 3)
 
 
-def overtake_once(monkeypatch: pytest.MonkeyPatch, services: Services) -> None:
-    """Let another client pause the Deployment after the next write was computed and before it is appended."""
+def paused(event_id: str = "o") -> records.Record:
+    """The write of another client that pauses the Deployment, whatever its version."""
+    value = {**FOO, "metadata": {"name": "foo", "namespace": "default"}}
+    value["spec"] = {**FOO["spec"], "paused": True}  # type: ignore[dict-item]
+    head = records.Envelope(id=event_id, source="/other", type="t", time="2024-05-25T09:50:00Z")
+    return codec.encode(applied(value), head, partition=keys.partition_of(KEY, topics.SHARDS), key=KEY)
+
+
+def other_record() -> records.Record:
+    """A record of another object in the partition of the Deployment."""
+    names = (f"bar-{number}" for number in itertools.count())
+    others = (log_records.record(deleted(name)) for name in names)
+    return next(record for record in others if record.partition == keys.partition_of(KEY, topics.SHARDS))
+
+
+def overtake_once(
+    monkeypatch: pytest.MonkeyPatch,
+    services: Services,
+    before: Sequence[records.Record],
+    after: Sequence[records.Record] = (),
+) -> None:
+    """Let another client append between the computation of the next write and its append, and after its append."""
     append, overtaken = services.log.append, list[str]()
-    paused = {**FOO, "metadata": {"name": "foo", "namespace": "default"}}
-    paused["spec"] = {**FOO["spec"], "paused": True}  # type: ignore[dict-item]
 
     async def overtaking(batch: list[records.Record]) -> list[records.StoredRecord]:
-        if not overtaken:
-            overtaken.append("once")
-            head = records.Envelope(id="o", source="/other", type="t", time="2024-05-25T09:50:00Z")
-            partition = keys.partition_of(KEY, topics.SHARDS)
-            await append([codec.encode(applied(paused), head, partition=partition, key=KEY)])
-        return list(await append(batch))
+        if overtaken:
+            return list(await append(batch))
+        overtaken.append("once")
+        for record in before:
+            await append([record])
+        stored = list(await append(batch))
+        for record in after:
+            await append([record])
+        await services.views.wait_folded(services.log.last_number())
+        return stored
 
     monkeypatch.setattr(services.log, "append", overtaking)
 
@@ -47,7 +72,7 @@ def overtake_once(monkeypatch: pytest.MonkeyPatch, services: Services) -> None:
 async def test_recomputed_write_keeps_a_concurrent_change(monkeypatch: pytest.MonkeyPatch) -> None:
     async with api() as (kube, services):
         assert (await kube.post(DEPLOYMENTS, json=FOO)).status_code == 201
-        overtake_once(monkeypatch, services)
+        overtake_once(monkeypatch, services, [paused()])
         patch = {"spec": {"replicas": 9}}
         answer = await kube.patch(f"{DEPLOYMENTS}/foo", json=patch, headers=MERGE)
         assert answer.status_code == 200, answer.text
@@ -58,13 +83,48 @@ async def test_recomputed_write_keeps_a_concurrent_change(monkeypatch: pytest.Mo
 async def test_recomputed_write_warns_once(monkeypatch: pytest.MonkeyPatch) -> None:
     async with api() as (kube, services):
         assert (await kube.post(DEPLOYMENTS, json=FOO)).status_code == 201
-        overtake_once(monkeypatch, services)
+        overtake_once(monkeypatch, services, [paused()])
         patch = {"spec": {"replicas": 9, "replcas": 8}}
         answer = await kube.patch(f"{DEPLOYMENTS}/foo", json=patch, headers=MERGE)
         assert answer.status_code == 200, answer.text
         spec = (await kube.get(f"{DEPLOYMENTS}/foo")).json()["spec"]
         assert (spec["replicas"], spec["paused"]) == (9, True)
         assert answer.headers.get_list("warning") == ['299 - "unknown field \\"spec.replcas\\""']
+
+
+async def test_overtaken_write_is_repeated_although_another_one_follows_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with api() as (kube, services):
+        assert (await kube.post(DEPLOYMENTS, json=FOO)).status_code == 201
+        overtake_once(monkeypatch, services, [other_record(), paused("o1")], [paused("o2")])
+        answer = await kube.patch(f"{DEPLOYMENTS}/foo", json={"spec": {"replicas": 9}}, headers=MERGE)
+        assert answer.status_code == 200, answer.text
+        spec = (await kube.get(f"{DEPLOYMENTS}/foo")).json()["spec"]
+        assert (spec["replicas"], spec["paused"]) == (9, True)
+
+
+async def test_accepted_write_is_not_repeated_although_another_one_follows_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with api() as (kube, services):
+        assert (await kube.post(DEPLOYMENTS, json=FOO)).status_code == 201
+        overtake_once(monkeypatch, services, [other_record()], [paused()])
+        answer = await kube.patch(f"{DEPLOYMENTS}/foo", json={"spec": {"replicas": 9}}, headers=MERGE)
+        assert answer.status_code == 200, answer.text
+        spec = (await kube.get(f"{DEPLOYMENTS}/foo")).json()["spec"]
+        assert (spec["replicas"], spec["paused"]) == (3, True)
+
+
+async def test_each_write_of_a_batch_gets_its_own_answer_although_one_is_repeated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with api() as (kube, services):
+        assert (await kube.post(DEPLOYMENTS, json=FOO)).status_code == 201
+        overtake_once(monkeypatch, services, [paused()])
+        names = ("foo", "bar", "baz")
+        answers = await asyncio.gather(*(write(services, name, 4) for name in names))
+    assert [answer.mutated.value.name for answer in answers if isinstance(answer, Written)] == [*names]
 
 
 async def test_write_refused_by_the_fold_is_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,13 +222,7 @@ async def test_write_that_succeeded_is_answered_although_another_of_its_group_fa
             return list(await append(batch))
 
         monkeypatch.setattr(services.log, "append", failing)
-        target = Target(api_version="apps/v1", kind="Deployment", namespace="default", name="foo")
-        changes = [
-            services.write_api.change(
-                Change(target=target, edit=Replicas("foo", number)), source=CLIENT_SOURCE
-            )
-            for number in (3, 4)
-        ]
+        changes = [write(services, "foo", number) for number in (3, 4)]
         first, second = await asyncio.gather(*changes, return_exceptions=True)
     assert isinstance(first, Written)
     assert isinstance(second, port.LogError)
@@ -200,30 +254,48 @@ async def test_write_whose_views_fail_after_the_append_has_an_unknown_outcome(
 
 async def test_mutation_that_cannot_be_computed_fails_no_other() -> None:
     async with api() as (_kube, services):
-        changes = [
-            services.write_api.change(
-                Change(
-                    target=Target(
-                        api_version="apps/v1", kind="Deployment", namespace="default", name=f"foo{number}"
-                    ),
-                    edit=Replicas(f"foo{number}", number),
-                ),
-                source=CLIENT_SOURCE,
-            )
-            for number in (-1, 1)
-        ]
+        changes = [write(services, f"foo{number}", number) for number in (-1, 1)]
         first, second = await asyncio.gather(*changes, return_exceptions=True)
-    assert isinstance(first, ZeroDivisionError)
+    assert isinstance(first, AssertionError)
     assert isinstance(second, Written)
 
 
-class Replicas(Struct, frozen=True):
-    """Write a Deployment; a negative number is a defect."""
+async def test_many_writes_of_one_object_in_a_batch_are_carried_out_in_their_order() -> None:
+    async with api() as (kube, services):
+        before = services.log.last_number()
+        answers = await asyncio.gather(*(write(services, "foo", number) for number in range(10)))
+        assert [type(answer) for answer in answers] == [Written] * 10
+        assert services.log.last_number() - before == 10, "no write was refused"
+        assert (await kube.get(f"{DEPLOYMENTS}/foo")).json()["spec"]["replicas"] == 9
 
-    name: str
-    number: int
+
+async def test_object_is_created_in_a_namespace_of_the_same_batch() -> None:
+    shop = Target(api_version="v1", kind="Namespace", namespace="", name="shop")
+    async with api() as (_kube, services):
+        namespace = Change(target=shop, edit=Content(manifest("v1", "Namespace", "shop")))
+        answers = await asyncio.gather(
+            services.write_api.change(namespace, source=CLIENT_SOURCE),
+            write(services, "foo", 1, "shop"),
+            return_exceptions=True,
+        )
+    assert [type(answer) for answer in answers] == [Written, Written]
+
+
+class Content(Struct, frozen=True):
+    """Write an object; no object is a defect."""
+
+    value: Json | None
 
     def apply(self, live: KubeObject | None) -> Edited:
         del live
-        value = deployment(self.name, self.number if self.number >= 0 else 1 // 0)
-        return Edited(KubeObject(value).with_metadata({"namespace": "default"}))
+        assert self.value is not None
+        return Edited(KubeObject(self.value))
+
+
+async def write(
+    services: Services, name: str, replicas: int, namespace: str = "default"
+) -> Written | Problem:
+    """Write a Deployment; a negative number of replicas is a defect."""
+    target = Target(api_version="apps/v1", kind="Deployment", namespace=namespace, name=name)
+    value = deployment(name, replicas, namespace=namespace) if replicas >= 0 else None
+    return await services.write_api.change(Change(target=target, edit=Content(value)), source=CLIENT_SOURCE)

@@ -137,6 +137,7 @@ def test_cluster_role_aggregates_by_labels() -> None:
         ({"matchExpressions": [{"key": "tier", "operator": "In", "values": ["silver"]}]}, False),
         ({"matchExpressions": [{"key": "tier", "operator": "Exists"}]}, True),
         ({"matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]}, False),
+        ({"matchExpressions": [{"key": "else", "operator": "DoesNotExist"}]}, True),
         ({"matchExpressions": [{"key": "else", "operator": "NotIn", "values": ["a"]}]}, True),
         (
             {
@@ -186,11 +187,38 @@ def test_first_binding_by_name_is_the_reason_in_whatever_order_they_are_stored()
         assert grant.binding.name == "a"
 
 
-def test_reason_names_binding_role_and_subject() -> None:
-    values = [role("reader", rule("get", "pods")), binding("b", "reader", user("alice"), namespace="shop")]
-    grant = parsing.rights(values).allows(ALICE, Act(verb="get", resource="pods", namespace="shop"))
-    assert grant is not None
-    assert grant.reason == ('RBAC: allowed by RoleBinding "b/shop" of ClusterRole "reader" to User "alice"')
+@pytest.mark.parametrize(
+    ("bound", "reason"),
+    [
+        (
+            binding("b", "reader", user("alice")),
+            'ClusterRoleBinding "b" of ClusterRole "reader" to User "alice"',
+        ),
+        (
+            binding("b", "reader", user("alice"), namespace="shop"),
+            'RoleBinding "b/shop" of ClusterRole "reader" to User "alice"',
+        ),
+        (
+            binding("b", "own", {"kind": "Group", "name": "team"}, namespace="shop", kind="Role"),
+            'RoleBinding "b/shop" of Role "own" to Group "team"',
+        ),
+        (
+            binding("b", "reader", {"kind": "ServiceAccount", "name": "robot", "namespace": "shop"}),
+            'ClusterRoleBinding "b" of ClusterRole "reader" to ServiceAccount "robot/shop"',
+        ),
+    ],
+)
+def test_reason_names_binding_role_and_subject(bound: KubeObject, reason: str) -> None:
+    roles = [role("reader", rule("get", "pods")), role("own", rule("get", "pods"), namespace="shop")]
+    known, act = parsing.rights([*roles, bound]), Act(verb="get", resource="pods", namespace="shop")
+    grants = [grant for user in (ALICE, ROBOT) if (grant := known.allows(user, act)) is not None]
+    assert [grant.reason for grant in grants] == [f"RBAC: allowed by {reason}"]
+
+
+@pytest.mark.parametrize("kind", ["user", "", "Machine", None])
+def test_subject_of_an_unknown_kind_is_nobody(kind: object) -> None:
+    values = [role("reader", rule("get", "pods")), binding("b", "reader", {"kind": kind, "name": "alice"})]
+    assert not may(values, ALICE, "get", "pods")
 
 
 def test_permissions_beyond_the_own_ones_cannot_be_granted() -> None:
