@@ -35,12 +35,12 @@ def of_balancer(cluster: str, namespace: str, name: str) -> str:
     return _address(_BALANCERS, cluster, namespace, name)
 
 
-def node_port(namespace: str, name: str, port: object) -> int:
-    """Return the node port for a port of a Service, in Kubernetes' usual range.
+def node_port(namespace: str, name: str, port: object, skipped: int) -> int:
+    """Return a node port for a port of a Service, in Kubernetes' usual range: the one after ``skipped`` others.
 
     It is the same in all clusters: Karmada's API server assigns it in the template, and members get it from there.
     """
-    return _NODE_PORTS[_number(namespace, name, str(port)) % len(_NODE_PORTS)]
+    return _NODE_PORTS[(_number(namespace, name, str(port)) + skipped) % len(_NODE_PORTS)]
 
 
 def _address(network: ipaddress.IPv4Network, *names: str) -> str:

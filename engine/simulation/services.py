@@ -25,11 +25,23 @@ def with_addresses(cluster: str, service: KubeObject) -> KubeObject:
     address = spec.get("clusterIP") or addresses.of_service(cluster, *service.key)
     assigned: Json = {"clusterIP": address, "clusterIPs": [address]}
     if spec.get("type") in _WITH_NODE_PORTS:
-        assigned["ports"] = [
-            {**port, "nodePort": port.get("nodePort") or addresses.node_port(*service.key, port.get("port"))}
-            for port in objects_at(spec, "ports")
-        ]
+        assigned["ports"] = _with_node_ports(service.key, objects_at(spec, "ports"))
     return service.with_fields({"spec": {**spec, **assigned}})
+
+
+def _with_node_ports(service: tuple[str, str], ports: list[Json]) -> list[Json]:
+    """Return the ports of a Service with their node ports; as in Kubernetes, none occurs twice for a protocol."""
+    used = {f"{port.get('protocol')}/{port.get('nodePort')}" for port in ports}
+    result: list[Json] = []
+    for port in ports:
+        number = port.get("nodePort")
+        for skipped in range(0 if number else len(ports)):
+            number = addresses.node_port(*service, port.get("port"), skipped)
+            if f"{port.get('protocol')}/{number}" not in used:
+                break
+        used.add(f"{port.get('protocol')}/{number}")
+        result.append({**port, "nodePort": number})
+    return result
 
 
 def endpoint_slices(cluster: str, services: Iterable[KubeObject], pods: list[KubeObject]) -> list[KubeObject]:
