@@ -1,4 +1,4 @@
-"""Validation of NetworkPolicies, Ingresses, and the node ports of Services."""
+"""Validation of NetworkPolicies, Ingresses, and the ports of Services."""
 
 import pytest
 
@@ -101,7 +101,7 @@ def node_ports(*numbers: int, type_name: str = "NodePort", protocols: str = "TCP
     return KubeObject({"spec": {"type": type_name, "ports": ports}})
 
 
-def wrong_node_ports(value: KubeObject) -> list[str]:
+def wrong_ports(value: KubeObject) -> list[str]:
     return [cause.text.removeprefix("spec.ports") for cause in service(value, None)]
 
 
@@ -111,20 +111,32 @@ OUTSIDE = "provided port is not in the valid range. The range of valid ports is 
 @pytest.mark.parametrize("type_name", ["NodePort", "LoadBalancer"])
 def test_node_ports_are_in_the_range_of_the_api_server(type_name: str) -> None:
     for number in (0, 30_000, 32_767):
-        assert wrong_node_ports(node_ports(number, type_name=type_name)) == []
+        assert wrong_ports(node_ports(number, type_name=type_name)) == []
     for number in (80, 29_999, 32_768):
-        assert wrong_node_ports(node_ports(number, type_name=type_name)) == [
+        assert wrong_ports(node_ports(number, type_name=type_name)) == [
             f"[0].nodePort: Invalid value: {number}: {OUTSIDE}"
         ]
 
 
 def test_node_port_occurs_once_for_each_protocol() -> None:
-    assert wrong_node_ports(node_ports(30_000, 30_000)) == ["[1].nodePort: Duplicate value: 30000"]
-    assert wrong_node_ports(node_ports(30_000, 30_000, protocols="TCP UDP")) == []
-    assert wrong_node_ports(node_ports(0, 0)) == []
+    assert wrong_ports(node_ports(30_000, 30_000)) == ["[1].nodePort: Duplicate value: 30000"]
+    assert wrong_ports(node_ports(30_000, 30_000, protocols="TCP UDP")) == []
+    assert wrong_ports(node_ports(0, 0)) == []
 
 
 def test_service_with_a_cluster_ip_only_has_no_node_ports() -> None:
     words = "Forbidden: may not be used when `type` is 'ClusterIP'"
-    assert wrong_node_ports(node_ports(80, type_name="ClusterIP")) == [f"[0].nodePort: {words}"]
-    assert wrong_node_ports(node_ports(0, type_name="ClusterIP")) == []
+    assert wrong_ports(node_ports(80, type_name="ClusterIP")) == [f"[0].nodePort: {words}"]
+    assert wrong_ports(node_ports(0, type_name="ClusterIP")) == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"type": "ClusterIP"}, [": Required value"]),
+        ({"type": "ClusterIP", "clusterIP": "None"}, []),
+        ({"type": "ExternalName", "externalName": "example.com"}, []),
+    ],
+)
+def test_only_headless_and_external_services_need_no_ports(spec: Json, words: list[str]) -> None:
+    assert wrong_ports(KubeObject({"spec": spec})) == words
