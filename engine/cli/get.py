@@ -224,8 +224,9 @@ def _matching(
     if is_whole:
         return _Shown([three_way.as_read(value).document for value in objects], Listing((), (), []))
     table, shown = _table(client, kind, objects, selection, now_ms, is_named=bool(names))
-    if not selection.namespace and kind.namespaced:
-        table = table_rows.with_namespaces(table, shown)
+    if kind.namespaced:
+        namespace = selection.namespace
+        table = table._replace(namespace=namespace) if namespace else table_rows.with_namespaces(table, shown)
     return _Shown([], table)
 
 

@@ -44,13 +44,12 @@ def table(
     without_last = _lines([row[:-1] for row in all_rows]) if wraps else []
     for number, line in enumerate(_lines(all_rows)):
         text = _cut(line, width_max)
-        if number == 0:
-            print_line(f"\x1b[1m{text}\x1b[0m" if has_colours() else text)
-        elif wraps and text != line:
-            print_line(without_last[number])
+        is_wrapped = wraps and text != line
+        if is_wrapped:
+            text = without_last[number]
+        print_line(f"\x1b[1m{text}\x1b[0m" if number == 0 and has_colours() else text)
+        if is_wrapped:
             print_wrapped("", str(all_rows[number][-1]), _BELOW)
-        else:
-            print_line(text)
 
 
 def print_wrapped(heading: str, text: str, indent: int) -> None:

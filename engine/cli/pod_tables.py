@@ -76,7 +76,7 @@ def pod_table(pods: list[Pod], namespace: str, now_ms: int) -> Listing:
     if not namespace:
         columns = ("NAMESPACE", *columns)
         rows = [(pod.namespace, *row) for pod, row in zip(pods, rows, strict=True)]
-    return Listing(columns, ("LABELS",), rows)
+    return Listing(columns, ("LABELS",), rows, namespace=namespace)
 
 
 def works(client: Client, names: Sequence[str], *, namespace: str, as_of: str) -> list[ShownWork]:

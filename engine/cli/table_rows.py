@@ -25,12 +25,16 @@ _ENGINE: Final = "karmada.io"
 
 
 class Listing(NamedTuple):
-    """A table: columns, further columns of the wide form, and rows with all of them; ``notes`` are shown below it."""
+    """A table: columns, further columns of the wide form, and rows with all of them; ``notes`` are shown below it.
+
+    ``namespace`` is the one to which the rows are limited; empty if there is none.
+    """
 
     columns: tuple[str, ...]
     wide: tuple[str, ...]
     rows: list[Row]
     notes: Sequence[str] = ()
+    namespace: str = ""
 
 
 class Run(NamedTuple):
@@ -325,7 +329,7 @@ _COUNTED: Final[dict[str, tuple[tuple[str, ...], Callable[[Run], Row]]]] = {
 def show_table(table: Listing, *, wide: bool, has_heading: bool = True) -> None:
     """Print a table, with its wide columns and its heading if requested; prints a note if it is empty."""
     if not table.rows:
-        output.warn("No resources found.")
+        output.warn(f"No resources found{table.namespace and f' in {table.namespace} namespace'}.")
         return
     columns = (*table.columns, *table.wide) if wide else table.columns
     rows = [row[: len(columns)] for row in table.rows]

@@ -242,8 +242,12 @@ def test_objects_are_printed_in_every_format(shell: Shell) -> None:
     assert listed["kind"] == "List"
     assert "last-applied" not in shell("get", "pp", "five", "-o", "yaml")
     assert without_ages(shell("get", "pp", "-A"))[0] == "NAMESPACE NAME CONFLICT-RESOLUTION PRIORITY"
-    shell("get", "cm", "-n", "empty")
-    assert shell.errors == "No resources found.\n"
+    for kind in ("cm", "pods", "deploy,cm"):
+        shell("get", kind, "-n", "empty")
+        assert shell.errors == "No resources found in empty namespace.\n"
+    for words in (("cm", "-A", "-l", "no=one"), ("clusters", "-l", "no=one")):
+        shell("get", *words)
+        assert shell.errors == "No resources found.\n"
 
 
 def test_commands_without_a_server_exit_with_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -191,7 +191,7 @@ def test_empty_name_of_a_leaving_cluster_is_refused(shell: Shell) -> None:
 
 def test_state_before_the_first_record_is_empty(shell: Shell) -> None:
     shell("get", "deploy", "--as-of", "0")
-    assert shell.errors == "No resources found.\n"
+    assert shell.errors == "No resources found in default namespace.\n"
 
 
 def test_name_with_a_question_mark_is_no_query(shell: Shell) -> None:

@@ -75,6 +75,19 @@ def test_last_cell_of_a_long_row_follows_below_it(
     ]
 
 
+def test_heading_of_a_narrow_table_is_wrapped_like_its_rows(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(output, "width", lambda: 20)
+    output.table(("CLUSTER", "RECOVERED", "FAILED"), [("a", "never", "full")], wraps=True)
+    assert capsys.readouterr().out.splitlines() == [
+        "CLUSTER   RECOVERED",
+        "    FAILED",
+        "a         never",
+        "    full",
+    ]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("environment", "coloured"), [({}, True), ({"TERM": "dumb"}, False), ({"NO_COLOR": "1"}, False)]
@@ -145,7 +158,7 @@ def test_watch_prints_changed_rows(shell: Shell, tmp_path: Path, kinds: str, fir
         try:
             assert [watch.stdout.readline().split()[0] for _ in first] == first
             if not first:
-                assert watch.stderr.readline() == "No resources found.\n"
+                assert watch.stderr.readline() == "No resources found in default namespace.\n"
             path = tmp_path / "watched.yaml"
             path.write_text(CONFIG.format(name="watched"))
             shell("apply", "-f", str(path))
