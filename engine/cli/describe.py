@@ -120,7 +120,11 @@ def _placement(binding: Binding | None) -> list[str]:
         if report.applied_message
     ]
     needs = [f"Required by: {need.namespace}/{need.name}" for need in binding.spec.required_by]
-    return [f"Clusters: {table_rows.spread(binding) or 'none'}", *needs, *conditions, *faults]
+    evictions = [
+        f"Evicted from: {task.from_cluster} ({task.reason})" for task in binding.spec.graceful_eviction_tasks
+    ]
+    placement = f"Clusters: {table_rows.spread(binding) or 'none'}"
+    return [placement, *evictions, *needs, *conditions, *faults]
 
 
 class _Work(Struct, frozen=True):

@@ -206,6 +206,23 @@ def test_edit_of_a_concurrently_changed_field_is_refused(
     assert json.loads(shell("get", "deploy", "raced", "-o", "json"))["spec"]["replicas"] == 7
 
 
+def test_described_workload_names_the_clusters_that_it_is_evicted_from(shell: Shell) -> None:
+    applied(shell, "evicted")
+    shell.until(
+        ["NAME CLUSTER READY UP-TO-DATE AVAILABLE ADOPTION", "evicted member1 2/2 2 2 Y"],
+        "get",
+        "deploy",
+        "evicted",
+    )
+
+    shell("taint", "member1", "gone:NoExecute")
+    shell.until_true(lambda: "Clusters: none\n" in shell("describe", "deploy", "evicted"))
+
+    assert "\nEvicted from: member1 (TaintUntolerated)\n" in shell("describe", "deploy", "evicted")
+    shell("untaint", "member1", "gone")
+    shell.until_true(lambda: "Evicted from" not in shell("describe", "deploy", "evicted"))
+
+
 def test_as_of_views_and_log_are_printed(shell: Shell) -> None:
     applied(shell, "four")
     shell.until(["NAME SCHEDULED FULLYAPPLIED", "four-deployment True True"], "get", "rb", "four-deployment")
