@@ -66,6 +66,10 @@ class Gateway:
         """The newest works of bindings that are not in the list of works."""
         self.work_faults: list[int] = []
         """The statuses of the next answers to requests for a newest work, before others."""
+        self.overwrites = False
+        """Whether works may overwrite objects that exist already."""
+        self.manifest_fault = ""
+        """Why the next manifests cannot be rendered."""
         self.unreadable: set[str] = set()
         """Keys of bindings whose newest works the control plane fails to read."""
         self._lines = [messages.Line(is_listed=True, position=0)]
@@ -138,7 +142,13 @@ class Gateway:
             "metadata": {"name": placed.template.name, "namespace": "default"},
             "spec": {"replicas": placed.replicas},
         }
-        return _json(messages.Manifest(manifest=msgspec.Raw(msgspec.json.encode(manifest))))
+        return _json(
+            messages.Manifest(
+                manifest=msgspec.Raw(msgspec.json.encode(manifest)),
+                fault=self.manifest_fault,
+                conflict_resolution="Overwrite" if self.overwrites else "Abort",
+            )
+        )
 
     async def _work(self, request: Request) -> Response:
         if self.work_faults:
@@ -186,6 +196,10 @@ class Member:
         count = self.objects[name]["spec"]["replicas"]
         fields = dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), count)
         self._store(name, {**self.objects[name], "status": fields})
+
+    def create(self, value: Json) -> None:
+        """Create an object as another client does, which then owns its fields."""
+        self._store(value["metadata"]["name"], value, [{**_OWNED, "manager": "another"}])
 
     def delete(self, name: str) -> None:
         """Delete an object as a client does."""

@@ -1,0 +1,88 @@
+"""Objects that exist in a member before its agent applies a work: left alone, or overwritten on request."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.domain import marks
+from tests.agent.in_process import NAME, Gateway, Member, key_of, running, until, work
+
+OTHER: dict[str, Any] = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {"replicas": 7},
+}
+
+
+def conflict() -> str:
+    template = work("web", 1, 2).template
+    assert template is not None
+    return marks.conflict(template, NAME)
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        {},
+        {"labels": {marks.MANAGED: "true"}},
+        {"annotations": {marks.WORK_NAMESPACE: marks.work_namespace(NAME)}},
+        {
+            "labels": {marks.MANAGED: "true"},
+            "annotations": {marks.WORK_NAMESPACE: marks.work_namespace("two")},
+        },
+    ],
+)
+async def test_object_of_others_is_neither_changed_nor_removed(
+    marked: dict[str, object], tmp_path: Path
+) -> None:
+    gateway, member = Gateway(), Member()
+    member.create({**OTHER, "metadata": {**OTHER["metadata"], **marked}})
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 1, 2)
+        await until(lambda: key_of("web") in gateway.reports)
+        assert gateway.reports[key_of("web")].fault == conflict()
+        gateway.send("web", 2, None)
+        await until(lambda: gateway.gone)
+    assert member.writes == []
+    assert member.objects["web"]["spec"] == {"replicas": 7}
+
+
+async def test_object_of_others_is_overwritten_on_request_and_then_removed(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Member()
+    gateway.overwrites = True
+    member.create(OTHER)
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 1, 2)
+        await until(lambda: key_of("web") in gateway.reports)
+        assert gateway.reports[key_of("web")].fault == ""
+        assert member.objects["web"]["spec"] == {"replicas": 2}
+        gateway.send("web", 2, None)
+        await until(lambda: gateway.gone)
+    assert member.objects == {}
+
+
+async def test_object_that_the_agent_has_marked_is_applied_after_the_loss_of_its_checkpoint(
+    tmp_path: Path,
+) -> None:
+    gateway, member = Gateway(), Member()
+    for number, replicas in enumerate((2, 3), start=1):
+        async with running(gateway, member, tmp_path / f"agent-{number}.sqlite"):
+            gateway.send("web", number, replicas)
+            await until(
+                lambda number=number: getattr(gateway.reports.get(key_of("web")), "step", 0) == number
+            )
+        assert gateway.reports[key_of("web")].fault == ""
+        assert member.objects["web"]["spec"] == {"replicas": replicas}
+
+
+async def test_template_that_cannot_be_rendered_is_reported_and_removes_nothing(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Member()
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 1, 2)
+        await until(lambda: key_of("web") in gateway.reports)
+        gateway.manifest_fault = "an override fails"
+        gateway.send("web", 2, 3)
+        await until(lambda: gateway.reports[key_of("web")].fault == "an override fails")
+    assert member.objects["web"]["spec"] == {"replicas": 2}
