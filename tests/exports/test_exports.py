@@ -199,6 +199,7 @@ async def test_range_without_a_begin_has_events_from_before_1970(tmp_path: Path)
     log = memory.MemoryLog()
     head = records.Envelope(id="1", source="/clock", type="example.started.v1", time="1969-12-31T23:59:59Z")
     await log.append([records.record(topics.SPECS, 0, "old", records.to_headers(head), b"{}")])
+    await log.append([records.record(topics.SPECS, 0, "timeless", {}, b"{}")])
     await exported(log, tmp_path, filters=Filters(until_ms=0))
     assert [line["key"] for line in lines(tmp_path)] == ["old"]
 
@@ -259,8 +260,9 @@ async def test_structured_events_have_attributes_too(tmp_path: Path) -> None:
     chosen = Filters(namespaces=("shop",), since_ms=at_ms, until_ms=at_ms + 1)
     await exported(log, tmp_path / "lines", filters=chosen)
     assert [line["key"] for line in lines(tmp_path / "lines")] == ["key"]
-    await exported(log, tmp_path / "late", filters=Filters(since_ms=at_ms + 1))
-    assert lines(tmp_path / "late") == []
+    for name, other in (("late", Filters(since_ms=at_ms + 1)), ("early", Filters(until_ms=at_ms))):
+        await exported(log, tmp_path / name, filters=other)
+        assert lines(tmp_path / name) == []
     manifest = await exported(log, tmp_path / "table", "parquet")
     (row,) = cast("Any", pyarrow.parquet).read_table(tmp_path / "table" / manifest.files[0].name).to_pylist()
     assert {name: row[name] for name in (*attributes, "subject")} == {**attributes, "subject": "shop/web"}
@@ -365,9 +367,16 @@ async def test_file_is_on_disk_before_the_manifest_names_it(
     assert synced == [(tmp_path / name).stat().st_ino for name in names]
 
 
-async def test_manifest_that_is_no_text_is_refused(tmp_path: Path) -> None:
-    (tmp_path / log_files.MANIFEST).write_bytes(b'{"format": "\xff"}')
-    with pytest.raises(ExportError, match="is not a manifest"):
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b'{"format": "\xff"}', "is not a manifest"),
+        (b'{"format": "other", "records": "jsonl", "filters": {}}', "has the format other"),
+    ],
+)
+async def test_manifest_of_another_form_is_refused(content: bytes, reason: str, tmp_path: Path) -> None:
+    (tmp_path / log_files.MANIFEST).write_bytes(content)
+    with pytest.raises(ExportError, match=reason):
         await imported(tmp_path)
 
 

@@ -140,3 +140,43 @@ def test_service_with_a_cluster_ip_only_has_no_node_ports() -> None:
 )
 def test_only_headless_and_external_services_need_no_ports(spec: Json, words: list[str]) -> None:
     assert wrong_ports(KubeObject({"spec": spec})) == words
+
+
+def test_address_of_a_service_is_assigned_once() -> None:
+    live = KubeObject({"spec": {"type": "ClusterIP", "clusterIP": "10.96.0.7", "ports": [{"port": 80}]}})
+
+    def wrong_change(**spec: object) -> list[str]:
+        return [
+            cause.text for cause in service(KubeObject({"spec": {"ports": [{"port": 80}], **spec}}), live)
+        ]
+
+    assert wrong_change(type="ClusterIP") == wrong_change(type="ClusterIP", clusterIP="10.96.0.7") == []
+    assert wrong_change(type="ClusterIP", clusterIP="10.96.0.8") == [
+        'spec.clusterIPs[0]: Invalid value: ["10.96.0.8"]: may not change once set'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "is_valid"),
+    [
+        ({"type": "ClusterIP"}, False),
+        ({"type": "ClusterIP", "externalIPs": ["192.0.2.7"]}, True),
+        ({"type": "NodePort"}, True),
+        ({"type": "LoadBalancer"}, True),
+    ],
+)
+def test_only_external_services_have_a_policy_for_external_traffic(spec: Json, *, is_valid: bool) -> None:
+    value = KubeObject({"spec": {"ports": [{"port": 80}], "externalTrafficPolicy": "Local", **spec}})
+    assert (list(service(value, None)) == []) == is_valid
+
+
+@pytest.mark.parametrize(
+    ("seconds", "is_valid"),
+    [(-1, False), (0, False), (1, True), (86_400, True), (86_401, False), (None, True)],
+)
+def test_affinity_to_clients_lasts_for_a_day_at_most(seconds: int | None, *, is_valid: bool) -> None:
+    client = {} if seconds is None else {"timeoutSeconds": seconds}
+    spec = {"ports": [{"port": 80}], "sessionAffinityConfig": {"clientIP": client}}
+    assert list(service(KubeObject({"spec": {**spec, "sessionAffinity": "None"}}), None)) == []
+    causes = list(service(KubeObject({"spec": {**spec, "sessionAffinity": "ClientIP"}}), None))
+    assert (causes == []) == is_valid

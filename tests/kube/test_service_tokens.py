@@ -24,6 +24,12 @@ def test_expired_token_is_refused() -> None:
         service_tokens.read(service_tokens.signed(CLAIMS, KEY), KEY, 2_000)
 
 
+def test_key_is_derived_from_a_token_of_any_length() -> None:
+    for length in (0, 1, 64, 65, 1_000):
+        key = service_tokens.key_of("x" * length)
+        assert service_tokens.read(service_tokens.signed(CLAIMS, key), key, 0) == CLAIMS
+
+
 def test_token_signed_with_another_key_is_refused() -> None:
     token = service_tokens.signed(CLAIMS, service_tokens.key_of("another token"))
     with pytest.raises(TokenError, match="another key"):
