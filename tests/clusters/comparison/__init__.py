@@ -1,1 +1,1 @@
-"""Random scenarios on a real Karmada and on ``reballast up``, whose bindings and Works are compared after each step."""
+"""Random scenarios on a real Karmada and on ``reballast up``, whose states are compared after each step."""

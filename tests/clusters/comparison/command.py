@@ -1,24 +1,27 @@
 """``python -m tests.clusters compare [FIRST-LAST]``: the scenarios of seeds, on a real Karmada and on ``reballast up``.
 
 Both have the same clusters. Each scenario has a namespace of its own, and all take their steps together: one write on
-both sides, then a wait until the states are equal or have ceased to change. A scenario ends at its first difference.
+both sides, or reports of the clusters, then a wait until the states are equal or have ceased to change. A scenario ends
+at its first difference.
 """
 
 import itertools
+import random
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import anyio
 from msgspec import Struct
 
 from tests.cli import servers
-from tests.clusters.comparison import scenarios, states
+from tests.clusters.comparison import reports, scenarios, states
 from tests.clusters.comparison.planes import Plane
+from tests.clusters.comparison.reports import Agents
 from tests.clusters.comparison.scenarios import Write
 from tests.clusters.karmada import Karmada
 
@@ -29,13 +32,16 @@ _CALM_S: Final = 20.0
 """Long enough for most retries of Karmada's controllers."""
 
 _LIMIT_S: Final = 120.0
+_REPORTED: Final = 3
+"""Clusters report at every third step."""
+
 _SHOWN: Final = 4
 _CHARS: Final = 300
 _EVICTIONS: Final = ("--enable-no-execute-taint-eviction=true", "--resource-eviction-rate=200")
 
 
 class _Scenario(Struct):
-    """A scenario that goes on; ``write`` is its last step."""
+    """A scenario that goes on; ``write`` is its last write."""
 
     seed: int
     writes: Iterator[Write]
@@ -55,10 +61,10 @@ def main(words: list[str]) -> int:
             Plane("Karmada", karmada.kubeconfig),
             Plane("Reballast", Path(named) / "data/kubeconfig", _CONTEXT),
         )
-        return anyio.run(_compare, planes, seeds)
+        return anyio.run(_compare, planes, Agents(planes[0], Path(named) / "data"), seeds)
 
 
-async def _compare(planes: tuple[Plane, Plane], seeds: range) -> int:
+async def _compare(planes: tuple[Plane, Plane], agents: Agents, seeds: range) -> int:
     ends: Counter[str] = Counter()
     compared = 0
     running = [_Scenario(seed, scenarios.writes(seed)) for seed in seeds]
@@ -68,8 +74,14 @@ async def _compare(planes: tuple[Plane, Plane], seeds: range) -> int:
             tasks.start_soon(plane.renew)
             for seed in seeds:
                 await plane.add_namespace(scenarios.namespace_of(seed))
+        tasks.start_soon(agents.run)
         for step in itertools.count(1):
-            running = [scenario for scenario in running if await _has_taken_a_step(planes, scenario, ends)]
+            if step % _REPORTED:
+                running = [
+                    scenario for scenario in running if await _has_taken_a_step(planes, scenario, ends)
+                ]
+            else:
+                await _report(planes[0], agents, running, step)
             if not running:
                 break
             compared += len(running)
@@ -82,6 +94,18 @@ async def _compare(planes: tuple[Plane, Plane], seeds: range) -> int:
     summary = ", ".join(f"{count} {end}" for end, count in sorted(ends.items()))
     sys.stdout.write(f"{compared} steps of {len(seeds)} scenarios compared; scenarios: {summary}\n")
     return 1 if ends["different"] else 0
+
+
+async def _report(karmada: Plane, agents: Agents, running: list[_Scenario], step: int) -> None:
+    """Let the clusters report on most of the Works of the running scenarios."""
+    works: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for work in await karmada.items("/apis/work.karmada.io/v1alpha1/works"):
+        manifests = work["spec"]["workload"].get("manifests")
+        if manifests and "deletionTimestamp" not in work["metadata"]:
+            works[manifests[0]["metadata"].get("namespace", "")].append(work)
+    for scenario in running:
+        rng = random.Random(f"{scenario.seed} {step}")  # noqa: S311  # an example, not a secret
+        await agents.report(list(reports.drawn(rng, works[scenarios.namespace_of(scenario.seed)])))
 
 
 async def _has_taken_a_step(planes: tuple[Plane, Plane], scenario: _Scenario, ends: Counter[str]) -> bool:

@@ -16,6 +16,7 @@ _TIMEOUT_S: Final = 30.0
 _RENEWED_S: Final = 8.0
 _ATTEMPTS: Final = 10
 _CONFLICT: Final = 409
+_NOT_FOUND: Final = 404
 _LEASES: Final = f"/apis/coordination.k8s.io/v1/namespaces/{fleet.LEASES}/leases"
 _MERGE: Final = {"content-type": "application/merge-patch+json"}
 _APPLY: Final = {"content-type": "application/apply-patch+yaml"}
@@ -103,6 +104,14 @@ class Plane:
             case _:
                 answer = await self._replaced(url, write.value)
         return "" if answer.is_success else f"{answer.status_code} {answer.json().get('message')}"
+
+    async def write_status(self, value: dict[str, Any], status: Json) -> None:
+        """Replace fields of an object's status."""
+        url = f"{await self._path_of(value)}/{value['metadata']['name']}/status"
+        answer = await self._http.patch(url, json={"status": status}, headers=_MERGE)
+        # The object may have been deleted since it was read.
+        if answer.status_code != _NOT_FOUND:
+            answer.raise_for_status()
 
     async def _replaced(self, url: str, value: Json) -> httpx.Response:
         """Replace the parts that scenarios edit; write again if a controller has written in between."""
