@@ -86,8 +86,7 @@ def decode(
     try:
         if (size := len(record.key.encode())) > limits.KEY_BYTES_MAX:
             return Malformed("key", f"{size} bytes; at most {limits.KEY_BYTES_MAX} are taken")
-        if records.has_headers_over(record.headers, limits.HEADER_BYTES_MAX):
-            size = len(records.headers_json(record.headers))
+        if (size := len(records.headers_json(record.headers))) > limits.HEADER_BYTES_MAX:
             return Malformed("headers", f"{size} bytes; at most {limits.HEADER_BYTES_MAX} are taken")
         head, data = _open(record)
     except (ValueError, RecursionError) as error:

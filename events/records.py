@@ -207,11 +207,6 @@ def headers_json(headers: Mapping[str, str]) -> bytes:
     return _encode_headers(headers)
 
 
-def has_headers_over(headers: Mapping[str, str], limit: int) -> bool:
-    """Whether the headers as JSON have more bytes than a limit."""
-    return len(headers_json(headers)) > limit
-
-
 def record(topic: str, partition: int, key: str, headers: Mapping[str, str], value: bytes) -> Record:
     """Return a record with its checksum."""
     blob = _encode_headers(headers)

@@ -64,7 +64,7 @@ async def _serve(
 def access(configuration: Configuration) -> Access:
     """The access to the member of a configuration; blocks. Raises KubeconfigError or OSError."""
     if not configuration.kubeconfig:
-        return kubeconfigs.in_pod("https://kubernetes.default.svc")
+        return kubeconfigs.in_pod()
     return kubeconfigs.read(Path(configuration.kubeconfig), configuration.context)
 
 

@@ -53,10 +53,10 @@ class Access(Struct, frozen=True, kw_only=True):
     exec: Json | None = None
 
 
-def in_pod(address: str) -> Access:
+def in_pod() -> Access:
     """Access with the pod's own service account. Raises OSError outside of a pod."""
     return Access(
-        server=address,
+        server="https://kubernetes.default.svc",
         authority=(_POD / "ca.crt").read_text(),
         authority_file=str(_POD / "ca.crt"),
         token_file=str(_POD / "token"),

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from engine.bench.inputs import raw
 from events import clusters, policies, shapes, specs
 from events.json_values import Json
 
@@ -49,7 +50,6 @@ def deployment(
     index: int,
     labels: Mapping[str, str] | None = None,
     volumes: Sequence[Json] = (),
-    annotations: Mapping[str, str] | None = None,
 ) -> specs.TemplateApplied:
     """A Deployment in the namespace default."""
     pod: Json = {"containers": [{"name": "main", "image": "nginx"}], "volumes": list(volumes)}
@@ -59,18 +59,17 @@ def deployment(
             "name": f"web{index}",
             "namespace": "default",
             "labels": {"group": f"g{index}"} if labels is None else labels,
-            "annotations": annotations or {},
         },
         "spec": {"replicas": 2, "template": {"spec": pod}},
     }
-    return specs.TemplateApplied(manifest=_raw(manifest))
+    return specs.TemplateApplied(manifest=raw(manifest))
 
 
 def config_map(index: int, data: Mapping[str, str] | None = None) -> specs.TemplateApplied:
     """A ConfigMap in the namespace default."""
     head: Json = {"name": f"config{index}", "namespace": "default"}
     manifest: Json = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": head, "data": data or {}}
-    return specs.TemplateApplied(manifest=_raw(manifest))
+    return specs.TemplateApplied(manifest=raw(manifest))
 
 
 def policy(
@@ -101,11 +100,7 @@ def override(name: str, selectors: Sequence[Json], target: Json | None = None) -
 
 def _object(kind: str, name: str, spec: Json, *, namespace: str = "default") -> msgspec.Raw:
     head: Json = {"name": name, **({"namespace": namespace} if namespace else {})}
-    return _raw({"apiVersion": _POLICY, "kind": kind, "metadata": head, "spec": spec})
-
-
-def _raw(value: object) -> msgspec.Raw:
-    return msgspec.Raw(msgspec.json.encode(value))
+    return raw({"apiVersion": _POLICY, "kind": kind, "metadata": head, "spec": spec})
 
 
 def _named(index: int) -> Json:
@@ -197,7 +192,7 @@ def _rebalancer(count: int) -> Iterator[Events]:
         "metadata": {"name": "all"},
         "spec": {"workloads": workloads},
     }
-    yield [specs.RebalancerApplied(manifest=_raw(manifest))]
+    yield [specs.RebalancerApplied(manifest=raw(manifest))]
 
 
 def _dependencies(count: int) -> Iterator[Events]:
@@ -275,7 +270,7 @@ def _deeply_nested(count: int) -> Iterator[Events]:
         "metadata": {"name": "web0", "namespace": "default"},
         "spec": {"replicas": 1, "template": {"spec": {"containers": [], "nests": [nest] * count}}},
     }
-    yield [policy("all"), specs.TemplateApplied(manifest=_raw(manifest))]
+    yield [policy("all"), specs.TemplateApplied(manifest=raw(manifest))]
 
 
 def _templates(count: int) -> Iterator[Events]:

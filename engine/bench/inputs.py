@@ -1,5 +1,6 @@
 """Inputs of the benchmarks as records: Deployments, policies, rebalancers, taints."""
 
+import uuid
 from collections.abc import Awaitable, Sequence
 from typing import Final, Protocol
 
@@ -7,10 +8,10 @@ import msgspec
 
 from engine.process import installation
 from engine.simulation import defaults, specs
-from events import clusters, codec, keys, policies, shapes
+from events import clusters, policies, shapes
 from events import specs as spec_events
-from events.records import Envelope, Record
-from events.times import to_text
+from events.client import statements
+from events.records import Record
 
 GROUP: Final = 10
 """Number of clusters over which a policy divides its Deployments, in benchmarks with many clusters."""
@@ -61,8 +62,7 @@ def deployment(index: int, replicas: int = 3, group: int = 0) -> Record:
             "template": {"metadata": {"labels": {"app": "bench"}}, "spec": {"containers": [container]}},
         },
     }
-    key = keys.binding_key("Deployment", "default", name_of(index))
-    return _record(spec_events.TemplateApplied(manifest=_raw(manifest)), key, keys.shard_of(key))
+    return _record(spec_events.TemplateApplied(manifest=raw(manifest)))
 
 
 def policy(names: Sequence[str] = ("member1", "member2"), group: int | None = None) -> Record:
@@ -89,11 +89,7 @@ def policy(names: Sequence[str] = ("member1", "member2"), group: int | None = No
         "metadata": {"name": name, "namespace": "default"},
         "spec": spec,
     }
-    return _record(
-        policies.PolicyApplied(manifest=_raw(manifest)),
-        keys.object_key("PropagationPolicy", "default", name),
-        0,
-    )
+    return _record(policies.PolicyApplied(manifest=raw(manifest)))
 
 
 def joined() -> list[Record]:
@@ -102,25 +98,24 @@ def joined() -> list[Record]:
     apis = (clusters.ApiKind(group_version="apps/v1", kinds=("Deployment",)),)
     records: list[Record] = []
     for name in ("member1", "member2"):
-        records.append(_record(clusters.ClusterJoined(name=name, apis=apis), name, 0))
-        records.append(_record(clusters.CapacityReported(name=name, allocatable=allocatable), name, 0))
+        records.append(_record(clusters.ClusterJoined(name=name, apis=apis)))
+        records.append(_record(clusters.CapacityReported(name=name, allocatable=allocatable)))
         records.append(health_report(name))
     return records
 
 
 def health_report(cluster: str, grace_seconds: int = 0) -> Record:
     """A report that a cluster is ready; with ``grace_seconds``, the next report is due within that time."""
-    data = clusters.ClusterHealthChanged(name=cluster, ready=True, grace_seconds=grace_seconds)
-    return _record(data, cluster, 0)
+    return _record(clusters.ClusterHealthChanged(name=cluster, ready=True, grace_seconds=grace_seconds))
 
 
 def taint(cluster: str) -> Record:
     """A NoExecute taint that no policy tolerates."""
     mark = clusters.Taint(key="bench", effect="NoExecute")
-    return _record(clusters.ClusterTainted(name=cluster, taint=mark), cluster, 0)
+    return _record(clusters.ClusterTainted(name=cluster, taint=mark))
 
 
-def rebalancer(name: str, count: int) -> Record:
+def rebalancer(count: int) -> Record:
     """A rebalancer of the first ``count`` Deployments."""
     workloads = [
         {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": name_of(index)}
@@ -129,23 +124,21 @@ def rebalancer(name: str, count: int) -> Record:
     manifest = {
         "apiVersion": "apps.karmada.io/v1alpha1",
         "kind": "WorkloadRebalancer",
-        "metadata": {"name": name},
+        "metadata": {"name": "bench"},
         "spec": {"workloads": workloads},
     }
-    key = keys.rebalancer_key(name)
-    return _record(spec_events.RebalancerApplied(manifest=_raw(manifest)), key, keys.shard_of(key))
+    return _record(spec_events.RebalancerApplied(manifest=raw(manifest)))
 
 
 def name_of(index: int) -> str:
     return f"bench-{index}"
 
 
-def _raw(manifest: object) -> msgspec.Raw:
+def raw(manifest: object) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(manifest))
 
 
-def _record(data: shapes.Event, key: str, partition: int) -> Record:
-    now_ms = installation.clock_ms()
-    kind = type(data).__name__
-    head = Envelope(id=f"{key}-{kind}-{now_ms}", source=_SOURCE, type="", time=to_text(now_ms))
-    return codec.encode(data, head, partition=partition, key=key)
+def _record(data: shapes.Event) -> Record:
+    return statements.record_of(
+        statements.Statement(data=data), _SOURCE, installation.clock_ms(), str(uuid.uuid4())
+    )

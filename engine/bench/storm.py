@@ -101,7 +101,7 @@ class _Bench:
     async def rebalance(self, count: int) -> float:
         return await self._timing.timed(
             1,
-            lambda: self._running.log.append([inputs.rebalancer("bench", count)]),
+            lambda: self._running.log.append([inputs.rebalancer(count)]),
             rebalance_decisions.RebalanceFinished,
         )
 

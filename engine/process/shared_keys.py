@@ -31,7 +31,7 @@ from engine.writing.edits import authorized
 from engine.writing.mutations import Edit, Edited, Problem, Target
 from engine.writing.object_changes import Change, Removal
 from engine.writing.read_side import ReadSide
-from engine.writing.write_api import SERVER_SOURCE, ProjectedObjects, WriteApi
+from engine.writing.write_api import ProjectedObjects, WriteApi
 from events.json_values import Json
 from events.kube_objects import KubeObject
 from projections import object_tables
@@ -166,7 +166,7 @@ async def _requested_keys(
             await asyncio.sleep(_POLL_SECONDS)
         return None
     finally:
-        await write_api.change_known(Removal(target=_target(name), now_ms=0), SERVER_SOURCE)
+        await write_api.change_known(Removal(target=_target(name), now_ms=0))
 
 
 def _opened(text: str, own: X25519PrivateKey, fingerprint: str) -> Keys | None:
@@ -214,7 +214,7 @@ def _keep(directory: Path, keys: Keys) -> None:
 
 async def _change(write_api: WriteApi, name: str, edit: Edit) -> KubeObject:
     """Carry out an edit; return the object after it."""
-    answer = await write_api.change_known(Change(target=_target(name), edit=edit), SERVER_SOURCE)
+    answer = await write_api.change_known(Change(target=_target(name), edit=edit))
     if isinstance(answer, Problem):
         raise StatusError(503, "ServiceUnavailable", answer.reason)
     return answer.mutated.value

@@ -169,17 +169,17 @@ class WriteApi:
         attempt = Attempt(0, mutation, tracing.CURRENT.get(), body_bytes)
         return raised((await self._execution.carry_out([attempt], dry_run=True, source=source))[0])
 
-    async def change_known(self, mutation: Mutation, source: str) -> Written | Problem:
+    async def change_known(self, mutation: Mutation) -> Written | Problem:
         """Carry out a mutation that may be repeated, again while its outcome is unknown, up to ``_TRIES_MAX`` times.
 
         Raises the errors of ``change``.
         """
-        answer = await self.change(mutation, source=source)
+        answer = await self.change(mutation, source=SERVER_SOURCE)
         for _ in range(_TRIES_MAX - 1):
             if not isinstance(answer, Problem) or answer.verdict != Verdict.UNKNOWN:
                 break
             await anyio.sleep(port.AFTER_FAILURE_S)
-            answer = await self.change(mutation, source=source)
+            answer = await self.change(mutation, source=SERVER_SOURCE)
         return answer
 
     def planned(self, current: CurrentObjects | None = None) -> PlannedWrites:

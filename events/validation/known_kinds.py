@@ -154,12 +154,6 @@ def route_of(api_version: str, kind: str) -> Route:
     return known_kind.route if known_kind else "template"
 
 
-def is_namespaced(api_version: str, kind: str) -> bool:
-    """Return whether objects of this kind are namespaced; unlisted kinds are."""
-    known_kind = _BY_NAME.get((api_version, kind))
-    return known_kind.namespaced if known_kind else True
-
-
 def plural_of(api_version: str, kind: str) -> str:
     """Return the plural name of a kind; that of an unlisted kind follows Kubernetes' rule for English words."""
     known_kind = _BY_NAME.get((api_version, kind))

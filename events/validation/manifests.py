@@ -2,8 +2,8 @@
 
 All of them use ``check`` as their ``verdicts.Check``, so records appended by other producers are judged by the same
 rules as writes through the API. Unknown fields pass here, because replay must accept old records that have them; the
-write API finds them with ``unknown_fields`` and corrects spellings with ``canonical_object``. Only the write API
-enforces ``size_faults``, so that larger objects in existing logs are still read as they were.
+write API corrects their spelling (``canonical_object``), refuses or drops them. Only the write API enforces
+``size_faults``, so that larger objects in existing logs are still read as they were.
 
 Of a template, only the fields that the engine reads are checked: replicas and resource requests of built-in kinds. The
 member clusters' API servers validate the others.
@@ -20,7 +20,7 @@ from events import imported_placements, kube_objects, limits, records
 from events.json_values import DECODING_ERRORS, as_list, as_object, object_at
 from events.validation import kind_schemas, names, spec_rules
 from events.validation import known_kinds as kinds
-from events.validation.schema import AnyValue, Fault, Fields, Form, Text, canonical, faults, join, unknown
+from events.validation.schema import AnyValue, Fault, Fields, Form, Text, canonical, faults, join
 
 _Count = Annotated[int, Meta(ge=0, le=limits.REPLICAS_MAX)]
 _Quantity = str | int | float
@@ -154,21 +154,15 @@ def _placement_faults(placement: object) -> Iterator[Fault]:
     yield from spec_rules.placement_rules(spec)
 
 
-def unknown_fields(value: dict[str, object]) -> list[str]:
-    """Return the paths of fields that the form of a known kind does not have; empty for templates."""
-    form = _form(value)
-    return list(unknown(form, value, "")) if form else []
-
-
-def canonical_object(value: dict[str, object], notes: list[str], *, prune: bool) -> dict[str, object]:
+def canonical_object(value: dict[str, object], notes: list[str]) -> dict[str, object]:
     """Return an object of a known kind in canonical spelling; templates stay unchanged.
 
-    ``notes`` gets a line for each corrected field name; with ``prune`` unknown fields are removed.
+    ``notes`` gets a line for each corrected field name.
     """
     form = _form(value)
     if form is None:
         return value
-    return object_at(canonical(form, value, "", notes, prune=prune))
+    return object_at(canonical(form, value, "", notes))
 
 
 def _form(value: dict[str, object]) -> Form | None:

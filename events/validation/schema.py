@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from events.json_values import as_list, as_object, list_at, object_at
+from events.json_values import as_list, as_object
 
 _SHOWN_CHARS_MAX: Final = 60
 INT32_MAX: Final = 2**31 - 1
@@ -96,42 +96,20 @@ def faults(form: Form, value: object, path: str) -> Iterator[Fault]:
                 yield _wrong(path, value, "true or false")
 
 
-def unknown(form: Form, value: object, path: str) -> Iterator[str]:
-    """Yield the paths of all fields that the form does not have."""
-    match form:
-        case Fields():
-            for name, item in object_at(value).items():
-                if name not in form.known:
-                    yield join(path, name)
-                else:
-                    yield from unknown(form.known[name], item, join(path, name))
-        case List():
-            for index, item in enumerate(list_at(value)):
-                yield from unknown(form.of, item, f"{path}[{index}]")
-        case Table():
-            for name, item in object_at(value).items():
-                yield from unknown(form.of, item, join(path, name))
-        case _:
-            return
-
-
-def canonical(form: Form, value: object, path: str, notes: list[str], *, prune: bool) -> object:
+def canonical(form: Form, value: object, path: str, notes: list[str]) -> object:
     """Return the value with field names in the spelling of the form and without fields that are null.
 
     Field names are matched without regard to case, as Go's decoder does; ``notes`` gets a line for each
-    correction. With ``prune`` unknown fields are removed too.
+    correction.
     """
     match form:
         case Fields() if (fields := as_object(value)) is not None:
-            return _canonical_fields(form, fields, path, notes, prune=prune)
+            return _canonical_fields(form, fields, path, notes)
         case List() if (items := as_list(value)) is not None:
-            return [
-                canonical(form.of, item, f"{path}[{index}]", notes, prune=prune)
-                for index, item in enumerate(items)
-            ]
+            return [canonical(form.of, item, f"{path}[{index}]", notes) for index, item in enumerate(items)]
         case Table() if (fields := as_object(value)) is not None:
             return {
-                name: canonical(form.of, item, join(path, name), notes, prune=prune)
+                name: canonical(form.of, item, join(path, name), notes)
                 for name, item in fields.items()
                 if item is not None
             }
@@ -228,20 +206,17 @@ def kind_of(value: object) -> str:
 
 
 def _canonical_fields(
-    form: Fields, fields: dict[str, object], path: str, notes: list[str], *, prune: bool
+    form: Fields, fields: dict[str, object], path: str, notes: list[str]
 ) -> dict[str, object]:
     spellings = {name.lower(): name for name in form.known}
     result: dict[str, object] = {}
     for name, item in fields.items():
         meant = name if name in form.known else spellings.get(name.lower(), "")
         if not meant or (meant != name and meant in fields):
-            if prune:
-                notes.append(f'unknown field "{join(path, name)}" was left out')
-            else:
-                result[name] = item
+            result[name] = item
             continue
         if meant != name:
             notes.append(f'field "{join(path, name)}" was read as "{meant}"')
         if item is not None:
-            result[meant] = canonical(form.known[meant], item, join(path, meant), notes, prune=prune)
+            result[meant] = canonical(form.known[meant], item, join(path, meant), notes)
     return result

@@ -211,7 +211,7 @@ async def _refusal(request: Request, error: Exception) -> Response:
             return await incoming_requests.disconnected(request, error)
         case _:
             await anyio.to_thread.run_sync(_report, request, error)
-            return _status(internal("internal error; see the server log"))
+            return _status(internal())
 
 
 def _report(request: Request, error: Exception) -> None:

@@ -153,9 +153,9 @@ def conflict(resource: Resource, name: str, why: str = MODIFIED) -> StatusError:
     return StatusError(409, "Conflict", message, _named(resource, name))
 
 
-def precondition_failed(resource: Resource, name: str, field: str, expected: str, actual: str) -> StatusError:
-    """409 for a write whose precondition does not hold; ``field`` is UID or ResourceVersion."""
-    why = f"Precondition failed: {field} in precondition: {expected}, {field} in object meta: {actual}"
+def other_uid(resource: Resource, name: str, expected: str, actual: str) -> StatusError:
+    """409 for a write that names another uid than the object's."""
+    why = f"Precondition failed: UID in precondition: {expected}, UID in object meta: {actual}"
     return conflict(resource, name, why)
 
 
@@ -360,19 +360,20 @@ def too_many_requests(retry_after_s: int, why: str = "") -> StatusError:
     return StatusError(429, "TooManyRequests", message, {"retryAfterSeconds": retry_after_s})
 
 
-def internal(message: str) -> StatusError:
+def internal() -> StatusError:
     """500 for a fault of the server itself."""
-    return StatusError(500, "InternalError", f"Internal error occurred: {message}")
+    message = "Internal error occurred: internal error; see the server log"
+    return StatusError(500, "InternalError", message)
 
 
-def unavailable(message: str, retry_after_s: int = 1) -> StatusError:
+def unavailable(message: str) -> StatusError:
     """503 for a request that needs a dependency that is unreachable now."""
-    return StatusError(503, "ServiceUnavailable", message, {"retryAfterSeconds": retry_after_s})
+    return StatusError(503, "ServiceUnavailable", message, {"retryAfterSeconds": 1})
 
 
-def timed_out(message: str, retry_after_s: int = 1) -> StatusError:
+def timed_out(message: str) -> StatusError:
     """504 for a request without an answer in time; the request may still take effect."""
-    return StatusError(504, "Timeout", f"Timeout: {message}", {"retryAfterSeconds": retry_after_s})
+    return StatusError(504, "Timeout", f"Timeout: {message}", {"retryAfterSeconds": 1})
 
 
 def _joined_messages(causes: Sequence[Cause]) -> str:

@@ -18,8 +18,8 @@ def headers(record: Record) -> Headers:
     return [(name, value.encode()) for name, value in record.headers.items()]
 
 
-def stored(message: "ConsumerRecord[bytes, bytes]", topic: str, number: int = 0) -> StoredRecord:
-    """Return the record of a Kafka message.
+def stored(message: "ConsumerRecord[bytes, bytes]", topic: str) -> StoredRecord:
+    """Return the record of a Kafka message, without a number.
 
     Invalid UTF-8 is replaced. If several headers have the same name, the last one is used.
     """
@@ -31,7 +31,7 @@ def stored(message: "ConsumerRecord[bytes, bytes]", topic: str, number: int = 0)
         topic,
         message.partition,
         message.offset,
-        number,
+        0,
         key,
         headers,
         value,

@@ -172,7 +172,7 @@ def with_known_fields(writer: Writer, value: KubeObject) -> Edited:
         return Edited(plain(writer, value))
     # Karmada's guides spell a policy field with a capital letter; accept it, with a warning.
     warnings: list[str] = []
-    document = manifests.canonical_object(document, warnings, prune=False)
+    document = manifests.canonical_object(document, warnings)
     unknown = [
         schema_validation.unknown_field_message(path)
         for path in schema_validation.unknown_fields(document, schema)

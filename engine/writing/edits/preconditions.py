@@ -58,7 +58,7 @@ def check_version(resource: Resource, live: KubeObject, new: KubeObject, newest:
     name = live.name
     uid = new.metadata.get("uid")
     if uid and uid != live.uid:
-        raise status_objects.precondition_failed(resource, name, "UID", str(uid), live.uid)
+        raise status_objects.other_uid(resource, name, str(uid), live.uid)
     seen = new.metadata.get("resourceVersion")
     if seen in _NO_VERSION:
         return
@@ -90,7 +90,7 @@ def may_create(resource: Resource, name: str, new: KubeObject) -> bool:
     if resource.qualified not in _CREATED_BY_REPLACEMENT:
         return False
     if uid := new.metadata.get("uid"):
-        raise status_objects.precondition_failed(resource, name, "UID", str(uid), "")
+        raise status_objects.other_uid(resource, name, str(uid), "")
     return True
 
 

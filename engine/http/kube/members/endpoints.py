@@ -20,7 +20,7 @@ from engine.log.port import LogError
 from engine.writing.mutations import Edited, Problem, Target
 from engine.writing.object_changes import Change
 from engine.writing.read_side import ReadSide
-from engine.writing.write_api import SERVER_SOURCE, ProjectedObjects, WriteApi, cluster_target
+from engine.writing.write_api import ProjectedObjects, WriteApi, cluster_target
 from events.json_values import Json
 from events.kube_objects import KubeObject
 from projections.clusters import Cluster
@@ -68,7 +68,7 @@ async def _register(write_api: WriteApi, cluster: Cluster, endpoint: str, author
 
 async def _write(write_api: WriteApi, change: Change) -> None:
     """Carry out a change; raises StatusError if its outcome stays unknown."""
-    answer = await write_api.change_known(change, SERVER_SOURCE)
+    answer = await write_api.change_known(change)
     if isinstance(answer, Problem):
         raise status_objects.unavailable(answer.reason)
 

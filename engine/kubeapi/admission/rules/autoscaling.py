@@ -98,11 +98,11 @@ def _source(sort: str, source: Json, path: str) -> Iterator[Cause]:
             yield from _referred(object_at(source, "describedObject"), f"{path}.describedObject")
             yield from _identifier(source, path)
             yield from _amounts(target, where)
-            yield from _one_of_two(target, where, ("averageValue", "value"))
+            yield from _value_target(target, where)
         case "External":
             yield from _identifier(source, path)
             yield from _amounts(target, where)
-            yield from _one_of_two(target, where, ("averageValue", "value"))
+            yield from _value_target(target, where)
         case _:
             yield from _identifier(source, path)
             yield from _amounts(target, where)
@@ -146,14 +146,14 @@ def _resource_target(target: Json, path: str) -> Iterator[Cause]:
         yield causes.required(f"{path}.averageUtilization", detail)
 
 
-def _one_of_two(target: Json, path: str, names: tuple[str, str]) -> Iterator[Cause]:
-    first, second = (target.get(name) for name in names)
-    if first is None and second is None:
+def _value_target(target: Json, path: str) -> Iterator[Cause]:
+    average, value = target.get("averageValue"), target.get("value")
+    if average is None and value is None:
         detail = "must set either a target value for metric or a per-pod target"
-        yield causes.required(f"{path}.{names[0]}", detail)
-    elif first is not None and second is not None:
+        yield causes.required(f"{path}.averageValue", detail)
+    elif average is not None and value is not None:
         detail = "may not set both a target value for metric and a per-pod target"
-        yield causes.forbidden(f"{path}.{names[1]}", detail)
+        yield causes.forbidden(f"{path}.value", detail)
 
 
 def _rules(rules: Json, path: str) -> Iterator[Cause]:

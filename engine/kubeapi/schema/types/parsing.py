@@ -111,7 +111,7 @@ def schema_below(schema: Schema, name: str) -> Schema:
 
 @cache
 def _types() -> Mapping[str, Fields]:
-    rough = {fields.name: fields for fields in _parse(_KUBERNETES)}
+    rough = {fields.name: fields for fields in _parse()}
     result = {name: structs.replace(fields, fields=_flat(fields, rough)) for name, fields in rough.items()}
     for name, written in kind_schemas.types().items():
         result[name] = cast("Fields", from_openapi(written, name, own=True))
@@ -129,10 +129,10 @@ def _flat(fields: Fields, types: Mapping[str, Fields]) -> Mapping[str, Field]:
     return result
 
 
-def _parse(table: str) -> Iterator[Fields]:
-    """Parse a table; inlined fields get names that begin with ``_`` until ``_flat`` replaces them."""
+def _parse() -> Iterator[Fields]:
+    """Yield Kubernetes' types. Inlined fields get names that begin with ``_`` until ``_flat`` replaces them."""
     package = ""
-    for line in table.replace("\n  ", " ").strip().splitlines():
+    for line in _KUBERNETES.replace("\n  ", " ").strip().splitlines():
         if line.startswith("#"):
             continue
         if line.startswith("package "):
