@@ -13,7 +13,8 @@ class Security(Struct, frozen=True, kw_only=True):
     """Connection security: TLS if ``tls`` is set, SASL if ``mechanism`` is set; neither by default.
 
     ``ca_file`` holds the authorities to trust instead of the system's. ``cert_file`` and ``key_file`` are the
-    client's own certificate (PEM), for brokers that require one.
+    client's own certificate (PEM), for brokers that require one. Raises ValueError for settings without effect: a user
+    who sets a file of certificates must not get a connection without TLS.
     """
 
     tls: bool = False
@@ -23,6 +24,14 @@ class Security(Struct, frozen=True, kw_only=True):
     mechanism: Mechanism | None = None
     username: str = ""
     password: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.tls and (self.ca_file or self.cert_file or self.key_file):
+            raise ValueError("ca_file, cert_file and key_file need TLS: set tls to true")
+        if self.key_file and not self.cert_file:
+            raise ValueError("key_file needs cert_file")
+        if self.username and self.mechanism is None:
+            raise ValueError("a username needs a mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
 
     def __repr__(self) -> str:
         return f"Security(tls={self.tls}, mechanism={self.mechanism!r}, username={self.username!r})"

@@ -34,9 +34,14 @@ class Address(Struct, frozen=True, kw_only=True):
 
 def parse(text: str) -> Address:
     """Parse an address; the password may be set in REBALLAST_KAFKA_PASSWORD instead. Raises AddressError."""
-    parts = urlsplit(text)
-    if parts.scheme != SCHEME or not parts.netloc:
+    try:
+        parts = urlsplit(text)
+    except ValueError:  # a bracket without its partner
+        parts = urlsplit("")
+    if parts.scheme != SCHEME or not parts.netloc.strip(","):
         raise AddressError(f"{text!r} is not a log address; write kafka://host:port,host:port")
+    if parts.fragment:
+        raise AddressError("an address has no fragment; in a password write # as %23")
     if "@" in parts.netloc:
         raise AddressError("credentials before the host are not supported; write ?mechanism=…&username=…")
     hosts = (host if ":" in host else f"{host}:{_PORT}" for host in parts.netloc.split(",") if host)
@@ -57,12 +62,9 @@ def _security(options: dict[str, str]) -> Security:
         if name not in known:
             raise AddressError(f"unknown option {name!r}; options are: {', '.join(known)}")
     try:
-        security = msgspec.convert(options, Security, strict=False, dec_hook=_decoded)
+        return msgspec.convert(options, Security, strict=False, dec_hook=_decoded)
     except msgspec.ValidationError as error:
         raise AddressError(f"invalid options: {error}") from None
-    if security.mechanism is None and (security.username or options.get("mechanism")):
-        raise AddressError("a username needs a mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
-    return security
 
 
 def _decoded(kind: type, value: object) -> object:
