@@ -39,7 +39,7 @@ def run(clusters: int, mode: str, seconds: float, replicas: int = 100) -> Figure
     """
     prefix, _, base = mode.rpartition("-")
     if base not in MODES or prefix not in {"", "steady", "fresh"}:
-        msg = f"mode {mode!r} is not one of {', '.join(MODES)}, alone or after steady- or fresh-"
+        msg = f"mode {mode!r} is not one of {', '.join(MODES)}; each may have the prefix steady- or fresh-"
         raise ValueError(msg)
     known = make_fleet(clusters)
     questions = _questions(known, base, prefix, replicas)

@@ -40,12 +40,16 @@ class ServerBusy(Failure):
 def convert(
     errors: type[Exception] | tuple[type[Exception], ...], remedy: str = "", *, where: object = ""
 ) -> Generator[None]:
-    """Convert errors of these types into Failure; the message begins with ``where``, once, if that is given."""
+    """Convert errors of these types into Failure.
+
+    The message begins with ``where``, once, or with the name of the file that an OSError is about.
+    """
     try:
         yield
     except errors as error:
-        reason = str((where and getattr(error, "strerror", None)) or error)
-        raise Failure(reason if reason.startswith(str(where)) else f"{where}: {reason}", remedy) from None
+        subject = str(where or getattr(error, "filename", None) or "")
+        reason = str((subject and getattr(error, "strerror", None)) or error)
+        raise Failure(reason if reason.startswith(subject) else f"{subject}: {reason}", remedy) from None
 
 
 def suggestion(word: str, names: Iterable[str], otherwise: str) -> str:

@@ -41,10 +41,14 @@ def export(  # noqa: PLR0913  # the options of a command
     ] = [],  # noqa: B006
     since: Annotated[
         int | None,
-        Parameter(converter=_read_instant, help="Only events from this time on: 24h (ago) or RFC 3339."),
+        Parameter(
+            converter=_read_instant,
+            metavar="TIME",
+            help="Only events from this time on: 24h (ago) or RFC 3339.",
+        ),
     ] = None,
     until: Annotated[
-        int | None, Parameter(converter=_read_instant, help="Only events before this time.")
+        int | None, Parameter(converter=_read_instant, metavar="TIME", help="Only events before this time.")
     ] = None,
     log: log_checkpoint.LogOption = "",
     server: options.Server = options.SERVER,

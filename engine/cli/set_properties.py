@@ -31,6 +31,7 @@ Replicas = Annotated[
     int, Parameter(help="Number of replicas.", validator=validators.Number(gte=0, lte=limits.REPLICAS_MAX))
 ]
 Taints = Annotated[str, Parameter(help="KEY=VALUE:EFFECT or KEY:EFFECT; with - at the end to remove it.")]
+RemovedTaints = Annotated[str, Parameter(help="KEY:EFFECT, or KEY for all taints with this key.")]
 Overwrite = Annotated[bool, Parameter(negative=(), help="Change labels that have another value already.")]
 
 
@@ -118,7 +119,9 @@ def tainting(cluster: str, texts: tuple[str, ...]) -> tuple[str, str, Retaint]:
     return cluster, action, lambda taints: retainted(cluster, taints, added, removed)
 
 
-def untaint(cluster: options.Cluster, /, *taints: Taints, server: options.Server = options.SERVER) -> int:
+def untaint(
+    cluster: options.Cluster, /, *taints: RemovedTaints, server: options.Server = options.SERVER
+) -> int:
     cluster, texts = _cluster(cluster, taints)
     if not texts:
         raise failures.usage("missing taints", "give KEY:EFFECT, or KEY")

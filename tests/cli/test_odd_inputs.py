@@ -296,8 +296,13 @@ def test_variables_that_name_no_server_are_reported(
 def test_unreadable_kubeconfig_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kubeconfig = tmp_path / "config"
     kubeconfig.write_bytes(b"\xbe")
-    assert main.run(["observe", "--kubeconfig", str(kubeconfig)]) == failures.FAILED
-    assert capsys.readouterr().err.count(str(kubeconfig)) == 1
+    for command in (["observe"], ["join", "edge"]):
+        assert main.run([*command, "--kubeconfig", str(kubeconfig)]) == failures.FAILED
+        assert capsys.readouterr().err.count(str(kubeconfig)) == 1
+        assert main.run([*command, "--kubeconfig", str(tmp_path / "absent")]) == failures.FAILED
+        assert capsys.readouterr().err.startswith(
+            f"error: {tmp_path / 'absent'}: No such file or directory\n"
+        )
 
 
 @pytest.mark.slow
