@@ -55,6 +55,8 @@ EXPECTED: Final = (
     r"\.complete/.*\.(observedGeneration|startTime): only Reballast",
     # Kubernetes counts changes of a Deployment's annotations as generations, too.
     r"(observedGeneration|resourceTemplateGeneration): Karmada has \d, Reballast \d",
+    # Karmada sets these only when it creates a ClusterResourceBinding.
+    r"clusterresourcebindings/.*\.spec\.(propagateDeps|schedulePriority)",
     # The API server adds these.
     r"\.ipMode: only Karmada",
     # Reballast shows that a binding has no dependencies even if its kind cannot have any, or it is not scheduled.
