@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from events import catalogue, limits, records, shapes
+from events.json_values import canonical_json
 from events.records import Envelope
 
 Upcaster = Callable[[dict[str, object]], dict[str, object]]
@@ -22,7 +23,6 @@ Registry = Mapping[str, tuple[str, Upcaster]]
 UPCASTERS: Final[Registry] = {}
 """Upcaster and type of the next version, by CloudEvents type; empty while every type is at its first version."""
 
-_ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 _DECODERS: Final[dict[str, msgspec.json.Decoder[shapes.Event]]] = {
     entry.type: msgspec.json.Decoder(entry.struct) for entry in catalogue.EVENT_TYPES
 }
@@ -61,7 +61,7 @@ def encode_data(data: shapes.Event) -> bytes:
 
     Replay compares these bytes, so fields with a non-empty default need enum values (see ``enums``).
     """
-    return _ENCODER.encode(data)
+    return canonical_json(data)
 
 
 def encode(data: shapes.Event, head: Envelope, *, partition: int, key: str) -> records.Record:

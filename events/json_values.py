@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 Json: TypeAlias = dict[str, object]
 """A JSON object."""
 
+canonical_json: Final = msgspec.json.Encoder(order="deterministic").encode
+"""Encodes a value as JSON; equal values give equal bytes, whatever the order of the fields of objects."""
+
 DECODING_ERRORS: Final = (msgspec.MsgspecError, ValueError, RecursionError)
 """Errors of reading JSON or a struct from bytes: a wrong shape, invalid UTF-8 or huge numbers, or deep nesting."""
 

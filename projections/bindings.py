@@ -11,6 +11,7 @@ from msgspec import Struct
 from engine.domain import bindings as domain
 from engine.shared_values import shared
 from events import decisions, enums, ids, shapes, status_values
+from events.json_values import canonical_json
 from events.records import Envelope
 from projections.placements import Placements
 from projections.port import Queryable, Row, Rows
@@ -130,7 +131,6 @@ _STORED: Final = "SELECT body FROM bindings JOIN keys USING (id) WHERE key = ?"
 _BODIES: Final = """
 SELECT key, body FROM keys JOIN bindings USING (id) WHERE key IN (SELECT value FROM json_each(?)) ORDER BY key
 """
-_encode = msgspec.json.Encoder(order="deterministic").encode
 decode: Final = msgspec.json.Decoder(Binding).decode
 
 
@@ -144,7 +144,7 @@ def dependents(rows: Queryable, binding: Binding) -> dict[str, Binding]:
     """Return the bindings that depend on a binding's template, by their keys."""
     if not binding.required:
         return {}
-    selected = rows.select(_BODIES, (_encode(list(binding.required)).decode(),))
+    selected = rows.select(_BODIES, (canonical_json(list(binding.required)).decode(),))
     return {key: decode(body) for key, body in selected}
 
 
@@ -223,7 +223,9 @@ class Bindings:
                 deleted.append((key_id,))
             else:
                 _share(binding)
-                stored.append((key_id, binding.number, on(binding), binding.condition, _encode(binding)))
+                stored.append(
+                    (key_id, binding.number, on(binding), binding.condition, canonical_json(binding))
+                )
         rows.write("DELETE FROM bindings WHERE id = ?", deleted)
         rows.write("INSERT OR REPLACE INTO bindings VALUES (?, ?, ?, ?, ?)", stored)
 

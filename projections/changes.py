@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from events.json_values import canonical_json
 from events.kube_objects import KubeObject
 from projections import query
 from projections.port import Queryable, Row, Rows, Value
@@ -53,7 +54,6 @@ _KINDS: Final = {stored: kind for kind, stored in STORED.items()}
 _OF_KINDS: Final = """
 SELECT 1 FROM changes WHERE place >= ? AND place < ? AND kind IN (SELECT value FROM json_each(?)) LIMIT 1
 """
-_encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def kind_of(api_version: str, kind: str) -> str:
@@ -80,7 +80,7 @@ class Changes:
     def remove(self, number: int, kind: str, key_id: int, last: KubeObject, *, member: int = 0) -> None:
         """Record that an object was removed; store its ``last`` document with the removal's resourceVersion."""
         removed = last.with_metadata({"resourceVersion": str(number)})
-        self._new[number, kind, key_id, member] = (DELETED, _encode(removed.document))
+        self._new[number, kind, key_id, member] = (DELETED, canonical_json(removed.document))
 
     def note(self, number: int) -> None:
         """Note the number of a folded record, so that ``flush`` deletes old changes even if nothing changed."""

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from events import ids, keys, observations, times
+from events.json_values import canonical_json
 from events.kube_objects import KubeObject
 from events.records import Envelope
 from projections.documents.objects import instant
@@ -58,7 +59,6 @@ class ClientEvent(Struct, frozen=True, array_like=True, gc=False):
 
 
 _decode: Final = msgspec.json.Decoder(ClientEvent).decode
-_encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 class ClientEvents:
@@ -97,7 +97,7 @@ class ClientEvents:
         except (msgspec.MsgspecError, ValueError):
             return False  # producers may record anything; the write API records objects and their times only
         self._newest = number
-        self._changed[key] = event, (key, number, data.namespace, involved, _encode(event))
+        self._changed[key] = event, (key, number, data.namespace, involved, canonical_json(event))
         return True
 
     def flush(self, rows: Rows) -> None:

@@ -12,6 +12,7 @@ from msgspec import structs
 from engine.domain import clusters as domain
 from events import clusters as events
 from events import keys, shapes
+from events.json_values import canonical_json
 from events.validation.verdicts import Head, Taken
 from projections.port import Queryable, Row, Rows
 from projections.working_set import WorkingSet
@@ -31,7 +32,6 @@ class Cluster(domain.Cluster, frozen=True, array_like=True, kw_only=True):
     written: int = 0
 
 
-_encode = msgspec.json.Encoder(order="deterministic").encode
 decode: Final = msgspec.json.Decoder(Cluster).decode
 _STORED: Final = "SELECT body FROM clusters JOIN keys USING (id) WHERE key = ?"
 _KEYS: Final = "SELECT key FROM clusters JOIN keys USING (id) ORDER BY key"
@@ -82,7 +82,7 @@ class Clusters:
             if cluster is None:
                 deleted.append((key_id,))
             else:
-                stored.append((key_id, cluster.number, _encode(cluster)))
+                stored.append((key_id, cluster.number, canonical_json(cluster)))
         rows.write("DELETE FROM clusters WHERE id = ?", deleted)
         rows.write("INSERT OR REPLACE INTO clusters VALUES (?, ?, ?)", stored)
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from engine.domain import federated_quotas
 from events import kube_objects, shapes, topics
-from events.json_values import Json
+from events.json_values import Json, canonical_json
 from events.kube_objects import KubeObject
 from events.validation.verdicts import Head, Taken
 from projections.documents import field_owners
@@ -82,8 +82,6 @@ SELECT namespace, name, manifest FROM objects
 WHERE api_version = ? AND kind IN (SELECT value FROM json_each(?)) ORDER BY created_ms, id
 """
 _MARK: Final = "SELECT count(*), coalesce(max(number), 0) FROM objects WHERE api_version = ? AND kind = ?"
-
-_encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class StoredObject(Struct, frozen=True, kw_only=True):
@@ -192,7 +190,7 @@ class Objects:
             head.uid,
             head.created_ms,
             head.digest,
-            _encode(labels).decode() if labels else "",
+            canonical_json(labels).decode() if labels else "",
             bytes(raw),
         )
 

@@ -9,6 +9,7 @@ import msgspec
 
 from engine.domain import rebalancers as domain
 from events import rebalance_decisions
+from events.json_values import canonical_json
 from projections.port import Row, Rows
 from projections.working_set import WorkingSet
 
@@ -24,7 +25,6 @@ class Rebalancer(domain.Rebalancer, kw_only=True, array_like=True):
     number: int = 0
 
 
-_encode = msgspec.json.Encoder(order="deterministic").encode
 decode: Final = msgspec.json.Decoder(Rebalancer).decode
 
 
@@ -62,7 +62,7 @@ class Rebalancers:
             if rebalancer is None:
                 deleted.append((key_id,))
             else:
-                stored.append((key_id, rebalancer.number, _encode(rebalancer)))
+                stored.append((key_id, rebalancer.number, canonical_json(rebalancer)))
         rows.write("DELETE FROM rebalancers WHERE id = ?", deleted)
         rows.write("INSERT OR REPLACE INTO rebalancers VALUES (?, ?, ?)", stored)
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from events import records, shapes, topics
 from events.chain import Chain
 from events.decisions import StepTaken
+from events.json_values import canonical_json
 from events.outputs import Judgement, Outputs
 from events.records import StoredRecord
 from projections.port import Row, Rows
@@ -50,7 +51,6 @@ class ShardSteps(Struct):
     ends: dict[str, int] = {}
 
 
-_encode = msgspec.json.Encoder(order="deterministic").encode
 decode: Final = msgspec.json.Decoder(ShardSteps).decode
 
 
@@ -119,7 +119,7 @@ class Steps:
         return self._shards[shard].time_ms
 
     def flush(self, rows: Rows) -> None:
-        changed: list[Row] = [(shard, _encode(self._shards[shard])) for shard in sorted(self._changed)]
+        changed: list[Row] = [(shard, canonical_json(self._shards[shard])) for shard in sorted(self._changed)]
         rows.write("INSERT OR REPLACE INTO steps VALUES (?, ?)", changed)
         self._changed = set()
         self._flush_awaited(rows)

@@ -8,6 +8,7 @@ from msgspec import Struct
 from engine.domain import marks, namespaces
 from events import decisions, enums, ids, keys, shapes, vocabulary
 from events import works as events
+from events.json_values import canonical_json
 from events.records import Envelope
 from projections.bindings import Binding
 from projections.port import Queryable, Row, Rows
@@ -83,7 +84,6 @@ class Work(Struct, frozen=True, array_like=True, gc=False):
         return marks.work_name(self.template.kind, self.template.namespace, self.template.name)
 
 
-_encode = msgspec.json.Encoder(order="deterministic").encode
 decode: Final = msgspec.json.Decoder(Work).decode
 
 
@@ -248,7 +248,7 @@ class Works:
             if work is None:
                 deleted.append(where)
             else:
-                stored.append((*where, work.name, _encode(work)))
+                stored.append((*where, work.name, canonical_json(work)))
         self._flush_overridden(rows)
         rows.write("DELETE FROM works WHERE cluster = ? AND id = ?", deleted)
         rows.write("INSERT OR REPLACE INTO works VALUES (?, ?, ?, ?)", stored)

@@ -16,7 +16,7 @@ from engine.agent.member_api import MANAGER
 from engine.domain import marks, replica_fields
 from engine.domain.replica_fields import Path
 from events import shapes
-from events.json_values import Json, as_text, at, object_at, objects_at
+from events.json_values import Json, as_text, at, canonical_json, object_at, objects_at
 from events.kube_objects import KubeObject
 
 _KEPT: Final = ("name", "namespace", "labels", "annotations")
@@ -37,8 +37,6 @@ _JOB_LABELS: Final = (
 )
 _HEADLESS: Final = "None"
 _ACCOUNT_TOKEN: Final = "kubernetes.io/service-account-token"  # noqa: S105  # a type of Secret
-
-_canonical: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Owner(Struct, frozen=True, kw_only=True):
@@ -139,7 +137,7 @@ def owned_digest(value: KubeObject, manager: str, without: Sequence[Path] = ()) 
                 owned = _owned(path)
                 if at(fields, *owned) is not None:
                     fields = _with(fields, owned, None)
-            return hashlib.blake2b(_canonical(fields), digest_size=8).hexdigest()
+            return hashlib.blake2b(canonical_json(fields), digest_size=8).hexdigest()
     return ""
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from engine.domain import reported_statuses
 from events import decisions, keys, kube_objects, shapes
-from events.json_values import Json, object_at, objects_at
+from events.json_values import Json, canonical_json, object_at, objects_at
 
 KIND: Final = "FederatedResourceQuota"
 QUOTA: Final = ("v1", "ResourceQuota")
@@ -27,7 +27,6 @@ MEMBERS: Final = "members"
 _OWN: Final = (CLAIMED, MEMBERS)
 _DECODE_FIELDS: Final = msgspec.json.Decoder(shapes.Object).decode
 _DECODE: Final = msgspec.json.Decoder(dict[str, object]).decode
-_ENCODE: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 def assigned(overrides: tuple[shapes.OverrideRef, ...]) -> shapes.OverrideRef | None:
@@ -48,7 +47,7 @@ def quotas(manifest: bytes | msgspec.Raw) -> list[tuple[str, bytes]]:
             "metadata": {"name": metadata.get("name"), "namespace": metadata.get("namespace")},
             "spec": {"hard": object_at(assignment, "hard")},
         }
-        result.append((str(assignment.get("clusterName")), _ENCODE(quota)))
+        result.append((str(assignment.get("clusterName")), canonical_json(quota)))
     return result
 
 

@@ -22,7 +22,7 @@ from engine.shared_values import shared, shared_labels
 from engine.works import autoscalers, budgets, node_rules, quotas, strategies
 from engine.works.amounts import ONE_POD, Amounts, amounts_of
 from events import vocabulary
-from events.json_values import Json
+from events.json_values import Json, canonical_json
 from events.kube_objects import KubeObject
 
 _DIGEST_LETTERS: Final = 10
@@ -193,7 +193,6 @@ _POD_TEMPLATE: Final = msgspec.json.Decoder(_PodTemplate)
 _CONTAINERS: Final = msgspec.json.Decoder(list[_Container])
 _LIMITED: Final = msgspec.json.Decoder(list[_LimitedContainer])
 _ANY: Final = msgspec.json.Decoder(dict[str, object])
-_CANONICAL: Final = msgspec.json.Encoder(order="deterministic")
 
 
 def letters(text: str | bytes, count: int) -> str:
@@ -229,7 +228,7 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         return EMPTY
     # The ReplicaSet of a Deployment has the Deployment's digest as a label.
     own_digest = labels.get(HASH_LABEL) if decoded.kind == REPLICA_SET else None
-    digest = own_digest or letters(_CANONICAL.encode(_pod_template(manifest)), _DIGEST_LETTERS)
+    digest = own_digest or letters(canonical_json(_pod_template(manifest)), _DIGEST_LETTERS)
     annotations, kind = decoded.metadata.annotations or {}, (decoded.api_version, decoded.kind)
     spec, is_job = decoded.spec, kind == vocabulary.JOB
     count = workloads.job_replicas(spec.parallelism, spec.completions) if is_job else spec.replicas

@@ -11,7 +11,7 @@ from typing import Final, cast
 import msgspec
 
 from events import shapes
-from events.json_values import DECODING_ERRORS, Json, object_at
+from events.json_values import DECODING_ERRORS, Json, canonical_json, object_at
 from events.kube_fields import SELF, ManagedFieldsEntry
 
 ENGINE: Final = "reballast"
@@ -19,12 +19,11 @@ ENGINE: Final = "reballast"
 
 STATUS: Final = "status"
 _Owners = tuple[shapes.FieldsOwner, ...]
-_ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
 
 def encode(owners: _Owners) -> bytes:
     """Return the owners in stored form; empty bytes if there are none."""
-    return _ENCODER.encode(owners) if owners else b""
+    return canonical_json(owners) if owners else b""
 
 
 def decode(raw: bytes) -> _Owners:
@@ -74,7 +73,7 @@ def of_entries(values: Sequence[object]) -> _Owners:
                 api_version=api_version,
                 time=time,
                 subresource=subresource,
-                fields_v1=msgspec.Raw(_ENCODER.encode(fields)),
+                fields_v1=msgspec.Raw(canonical_json(fields)),
             )
         )
     return tuple(owners)
@@ -143,7 +142,7 @@ def _engine_managed_fields(api_version: str, spec: _Shape, status: _Shape) -> ms
     managed = [_engines(api_version, "spec", spec, "")]
     if status:
         managed.append(_engines(api_version, STATUS, status, STATUS))
-    return msgspec.Raw(_ENCODER.encode(managed))
+    return msgspec.Raw(canonical_json(managed))
 
 
 def _written(below: tuple[str, ...]) -> Json:

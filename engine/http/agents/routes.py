@@ -29,12 +29,12 @@ from engine.http.tunnels import Tunnels
 from engine.works import manifests
 from engine.writing.read_side import ReadSide
 from engine.writing.write_api import WriteApi
+from events.json_values import canonical_json
 from projections import agent_queries, clusters
 from projections.clusters import Cluster
 
 FOLLOWERS_MAX: Final = 4_096
 NDJSON: Final = "application/x-ndjson"
-_encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class _Caller(NamedTuple):
@@ -235,7 +235,8 @@ class _Agents:
     async def namespaces(self, _request: Request, caller: _Caller) -> Response:
         propagated = await self._reads.read(lambda rows: member_namespaces.of(rows, caller.name))
         manifests_found = tuple(
-            msgspec.Raw(_encode(propagated_object.manifest.document)) for propagated_object in propagated
+            msgspec.Raw(canonical_json(propagated_object.manifest.document))
+            for propagated_object in propagated
         )
         keeps_others = caller.cluster is None or caller.cluster.leaving_ms is not None
         return _json(messages.Namespaces(manifests=manifests_found, keeps_others=keeps_others))
@@ -269,11 +270,11 @@ class _Agents:
         async with aclosing(self._tunnels.calls(name, may_read)) as calls:
             async for result in calls:
                 if result is None:
-                    yield _encode(messages.Call()) + b"\n"
+                    yield canonical_json(messages.Call()) + b"\n"
                     continue
                 number, call = result
                 if call is None:
-                    yield _encode(messages.Call(id=number, is_ended=True)) + b"\n"
+                    yield canonical_json(messages.Call(id=number, is_ended=True)) + b"\n"
                     continue
                 line = messages.Call(
                     id=number,
@@ -283,7 +284,7 @@ class _Agents:
                     content_type=call.content_type,
                     body=call.body,
                 )
-                yield _encode(line) + b"\n"
+                yield canonical_json(line) + b"\n"
 
 
 def _cluster_message(cluster: Cluster | None) -> messages.Cluster:
@@ -293,4 +294,4 @@ def _cluster_message(cluster: Cluster | None) -> messages.Cluster:
 
 
 def _json(body: messages.Shape) -> Response:
-    return Response(_encode(body), media_type="application/json")
+    return Response(canonical_json(body), media_type="application/json")

@@ -9,13 +9,13 @@ from contextlib import aclosing
 from typing import Final
 
 import anyio
-import msgspec
 
 from engine.agent import messages
 from engine.http.agents import work_messages
 from engine.http.member_namespaces import NamespaceChanges
 from engine.writing.read_side import ReadSide
 from events import keys, records, topics
+from events.json_values import canonical_json
 from projections import agent_queries
 from projections import query as queries
 from projections.steps import foreign_works
@@ -23,8 +23,6 @@ from projections.steps import foreign_works
 _BATCH_RECORDS: Final = 512
 _QUIET_SECONDS: Final = 15
 """Longest silence of the feed; after it a line with the position is sent, so that both ends notice a dead peer."""
-
-_encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class WorkFeed:
@@ -155,4 +153,4 @@ def _is_current(work: messages.Work, current: agent_queries.Placed | None) -> bo
 
 
 def _line(line: messages.Line) -> bytes:
-    return _encode(line) + b"\n"
+    return canonical_json(line) + b"\n"

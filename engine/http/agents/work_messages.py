@@ -4,7 +4,6 @@ Manifests have the labels and annotations that refer to their template, policy, 
 """
 
 import hashlib
-from typing import Final
 
 import msgspec
 
@@ -12,11 +11,10 @@ from engine.agent import messages
 from engine.domain import marks
 from engine.works.manifests import Rendered
 from events import codec, shapes, works
+from events.json_values import canonical_json
 from events.kube_objects import KubeObject
 from events.records import StoredRecord
 from projections.works import Work
-
-_encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 def of_record(record: StoredRecord) -> messages.Work | None:
@@ -72,11 +70,11 @@ def _digest(work: Work | works.WorkApplied) -> str:
     Works of the same template with the same replicas differ only in these fields.
     """
     if work.completions is not None:
-        differs = _encode((work.overrides, work.labels, work.reading, work.completions))
+        differs = canonical_json((work.overrides, work.labels, work.reading, work.completions))
     elif work.labels or work.reading:
-        differs = _encode((work.overrides, work.labels, work.reading))
+        differs = canonical_json((work.overrides, work.labels, work.reading))
     else:
-        differs = _encode(work.overrides) if work.overrides else b""
+        differs = canonical_json(work.overrides) if work.overrides else b""
     return hashlib.blake2b(differs, digest_size=8).hexdigest() if differs else ""
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.patching.managed_fields import Path
-from events.json_values import DECODING_ERRORS, Json, as_list, as_object, list_at, object_at
+from events.json_values import DECODING_ERRORS, Json, as_list, as_object, canonical_json, list_at, object_at
 from events.kube_objects import KubeObject
 
 V1: Final = "autoscaling/v1"
@@ -32,8 +32,6 @@ _OWNED: Final[tuple[tuple[Path, Path], ...]] = (
     (("f:status", "f:currentCPUUtilizationPercentage"), ("f:status", "f:currentMetrics")),
 )
 """Pairs of equivalent fields, (v1, v2); conversion moves their ownership from one to the other."""
-
-_encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 class ConversionError(ValueError):
@@ -60,7 +58,7 @@ def to_served(value: KubeObject) -> KubeObject:
         status |= {"currentCPUUtilizationPercentage": shares[0]} if shares else {}
     if conditions := status.pop("conditions", None):
         notes[_CONDITIONS] = conditions
-    texts: Json = {name: _encode(item).decode() for name, item in notes.items()}
+    texts: Json = {name: canonical_json(item).decode() for name, item in notes.items()}
     result = _with(value, V1, spec, status, texts)
     return _owned_as(result, {two: v2_name for v2_name, two in _OWNED})
 
