@@ -25,8 +25,9 @@ parser.add_argument("moves", type=int, nargs="?", default=40)
 options = parser.parse_args()
 chosen = profiles.ALL[options.profile]
 first, _, end = options.seeds.partition("-")
+# Log lines of the worker would interrupt the list of moves.
+structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
 if end:
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     sys.stdout.write(asyncio.run(profiles.failing(chosen, range(int(first), int(end)), options.moves)) + "\n")
 else:
     asyncio.run(print_run(chosen, int(first), options.moves))
