@@ -1,0 +1,123 @@
+"""The label of autoscalers' targets, after each change of autoscalers and templates."""
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+import httpx
+import pytest
+
+from engine.controllers.autoscaling import Autoscaling
+from engine.domain import marks
+from engine.http.kube.app import create_app
+from engine.http.services import Services
+from engine.log.memory import MemoryLog
+from events.json_values import Json, object_at
+from events.kube_objects import KubeObject
+from tests.api.kube.client import MERGE
+from tests.api.servers import NOW_MS, kube_client, serving
+from tests.builders import manifests
+from tests.builders.inputs import applied, joined, policy
+from tests.builders.manifests import manifest, on, selector
+from tests.deciders.story import Story
+
+SCALER: Final = ("autoscaling/v2", "HorizontalPodAutoscaler")
+DEPLOYMENTS: Final = "/apis/apps/v1/namespaces/default/deployments"
+AUTOSCALERS: Final = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+
+
+def scaler(name: str, target: str = "web") -> Json:
+    reference: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "name": target}
+    return manifest(*SCALER, name, "default", spec={"scaleTargetRef": reference, "maxReplicas": 3})
+
+
+class World:
+    """A worker and a server on one log, and the controller; ``turn`` lets all of them catch up."""
+
+    def __init__(self, story: Story, services: Services, client: httpx.AsyncClient) -> None:
+        plane = create_app(services, lambda: NOW_MS).plane
+        self.story = story
+        self.client = client
+        self._services = services
+        self._controller = Autoscaling(services, plane, services.write_api, lambda: NOW_MS)
+        self._position = -1
+
+    async def turn(self) -> int:
+        """Return how many records the controller has written."""
+        await self.story.submit()
+        await self._services.catch_up()
+        before = self.story.log.last_number()
+        self._position = await self._controller.turn(self._position)
+        return self.story.log.last_number() - before
+
+    async def create(self, name: str, **labels: str) -> None:
+        """Create a Deployment as a client does."""
+        value = KubeObject(manifests.deployment(name, 2)).with_metadata({"labels": labels})
+        assert (await self.client.post(DEPLOYMENTS, json=value.document)).status_code == 201
+
+    async def label(self, name: str = "web") -> str | None:
+        document = (await self.client.get(f"{DEPLOYMENTS}/{name}")).json()
+        text = object_at(document, "metadata", "labels").get(marks.RETAIN_REPLICAS)
+        return None if text is None else str(text)
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    log = MemoryLog()
+    story = Story(log)
+    await story.submit(joined("member1"), policy("p", on("member1"), selector("web"), selector(kind=SCALER)))
+    async with serving(log=log) as services, kube_client(services) as client:
+        yield World(story, services, client)
+
+
+async def test_target_is_labelled_once_and_only_while_an_autoscaler_names_it(world: World) -> None:
+    await world.create("web")
+    await world.create("other")
+    assert await world.turn() == 0
+    await world.story.submit(applied(scaler("a")), applied(scaler("b")))
+    assert await world.turn() == 1
+    assert (await world.label(), await world.label("other")) == ("true", None)
+    assert await world.turn() == 0
+    assert (await world.client.delete(f"{AUTOSCALERS}/a")).status_code == 200
+    assert await world.turn() == 0
+    assert (await world.client.delete(f"{AUTOSCALERS}/b")).status_code == 200
+    assert await world.turn() == 1
+    assert await world.label() is None
+
+
+async def test_target_that_is_created_after_its_autoscaler_is_labelled(world: World) -> None:
+    await world.story.submit(applied(scaler("a")))
+    assert await world.turn() == 0
+    await world.create("web")
+    assert await world.turn() == 1
+    assert await world.label() == "true"
+
+
+async def test_label_moves_with_the_target_of_an_autoscaler(world: World) -> None:
+    await world.create("web")
+    await world.create("other")
+    await world.story.submit(applied(scaler("a")))
+    await world.turn()
+    await world.story.submit(applied(scaler("a", "other")))
+    assert await world.turn() == 2
+    assert (await world.label(), await world.label("other")) == (None, "true")
+
+
+async def test_label_of_a_client_stays_without_an_autoscaler(world: World) -> None:
+    await world.create("web", **{marks.RETAIN_REPLICAS: "true"})
+    assert await world.turn() == 0
+    await world.story.submit(applied(scaler("a")))
+    assert await world.turn() == 0
+    assert (await world.client.delete(f"{AUTOSCALERS}/a")).status_code == 200
+    assert await world.turn() == 0
+    assert await world.label() == "true"
+
+
+async def test_label_that_a_client_removes_is_set_again(world: World) -> None:
+    await world.create("web")
+    await world.story.submit(applied(scaler("a")))
+    await world.turn()
+    patch: Json = {"metadata": {"labels": {marks.RETAIN_REPLICAS: None}}}
+    assert (await world.client.patch(f"{DEPLOYMENTS}/web", json=patch, headers=MERGE)).status_code == 200
+    assert await world.label() is None
+    assert await world.turn() == 1
+    assert await world.label() == "true"
