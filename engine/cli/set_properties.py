@@ -19,6 +19,7 @@ from engine.objects.interpreters import Interpretation
 from events import limits, vocabulary
 from events.json_values import Json
 from events.kube_objects import KubeObject
+from events.validation import known_kinds as kinds
 
 _CORDON: Final = Taint(key="cluster.karmada.io/unschedulable", effect=Effect.NO_SCHEDULE)
 _EFFECTS: Final = (Effect.NO_SCHEDULE, Effect.NO_EXECUTE, Effect.PREFER_NO_SCHEDULE)
@@ -189,6 +190,10 @@ def split(kind: str, name: str) -> tuple[str, str]:
     if not kind:
         raise failures.usage(
             "missing kind", f"KIND {name}, or KIND/{name}" if name else "KIND NAME, or KIND/NAME"
+        )
+    if not name and kinds.find(kind) is None:
+        raise failures.usage(
+            f'missing kind or name: "{kind}" is not both', f"for example: deploy {kind}, or deploy/{kind}"
         )
     if not name:
         raise failures.usage(f"missing name of the {kind}", f"{kind} NAME, or {kind}/NAME")

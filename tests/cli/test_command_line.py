@@ -255,6 +255,8 @@ def test_time_between_drills_is_read_in_seconds() -> None:
         ("plan scale deploy/foo abc", 1, "'abc' is not a number of replicas", "from 0 to 2147483647"),
         (f"plan scale deploy/foo {'9' * 5000}", 1, f"'{'9' * 80}' is not a number of replicas", "from 0 to"),
         ("plan scale foo 40", 1, "missing kind or name of the workload", "plan scale deploy/web 40"),
+        ("explain foo", 2, 'missing kind or name: "foo" is not both', "deploy foo, or deploy/foo"),
+        ("explain deploy", 2, "missing name of the deploy", "deploy NAME, or deploy/NAME"),
         ("plan fail m1 --horizon 1000h", 1, "--horizon: '1000h' is longer than 7 days", "at most 7d"),
         ("taint member1 a:NoExec", 2, "'NoExec' is not the effect of a taint", "write one of NoSchedule"),
         ("plan -f http://a.io/b.yaml", 1, "http://a.io/b.yaml: URLs are not read", "| reballast apply -f -"),
