@@ -137,7 +137,8 @@ def from_headers(headers: Mapping[str, str]) -> Envelope:
 
 
 CHECKSUM_BYTES: Final = 16
-_encode_headers = msgspec.json.Encoder().encode
+headers_json: Final = msgspec.json.Encoder().encode
+"""Encodes headers in the form that is hashed and stored."""
 
 
 class Position(Struct, frozen=True, order=True, gc=False):
@@ -202,14 +203,9 @@ def with_number(record: StoredRecord, number: int) -> StoredRecord:
     )
 
 
-def headers_json(headers: Mapping[str, str]) -> bytes:
-    """Return the headers in the form that is hashed and stored."""
-    return _encode_headers(headers)
-
-
 def record(topic: str, partition: int, key: str, headers: Mapping[str, str], value: bytes) -> Record:
     """Return a record with its checksum."""
-    blob = _encode_headers(headers)
+    blob = headers_json(headers)
     return Record(topic, partition, key, headers, value, blob, checksum(topic, partition, key, blob, value))
 
 

@@ -334,7 +334,7 @@ class Facts:
             self._queue = member_facts.Queue()
             return [TaintPolicyChanged()]
         if ref.kind == federated_quotas.KIND:
-            return self._put_quota(quota_assignments.no_assignments(ref), {})
+            return self._put_quota(quota_assignments.Assignments(ref, 0, {}), {})
         policy = PolicyRef(kind=ref.kind, name=ref.name, namespace=ref.namespace)
         selected = self.overrides.selection(policy)
         self.overrides.remove(policy)

@@ -62,11 +62,6 @@ def read(manifest: kube_objects.Manifest, raw: msgspec.Raw, offset: int) -> Assi
     return Assignments(manifest.reference, offset, result)
 
 
-def no_assignments(ref: shapes.WorkloadRef) -> Assignments:
-    """Return empty assignments, for a deleted FederatedResourceQuota."""
-    return Assignments(ref, 0, {})
-
-
 def put(known: dict[str, Assignments], assignments: Assignments) -> list[str]:
     """Store assignments; return the binding key of their ResourceQuota in a list, empty if there were and are none."""
     key = assignments.key

@@ -11,17 +11,13 @@ from engine.reconcilers import worker
 from events import topics
 
 
-def _no_fences() -> int:
-    return 0
-
-
 class WorkerMetrics(Collector):
     """Metrics of a worker; ``fences`` returns how many of its ownerships other workers ended.
 
     Collect on the event loop, since turns change the shards.
     """
 
-    def __init__(self, owner: worker.Worker, log: port.Log, fences: Callable[[], int] = _no_fences) -> None:
+    def __init__(self, owner: worker.Worker, log: port.Log, fences: Callable[[], int] = lambda: 0) -> None:
         self._worker = owner
         self._log = log
         self._fences = fences

@@ -106,11 +106,6 @@ def controller_writes(state: MemberState, at_ms: int) -> list[clusters.MemberWri
     return [*autoscaling.writes(state, at_ms), *garbage_collection.writes(state, at_ms)]
 
 
-def apply_object(state: MemberState, manifest: bytes, uid: str, at_ms: int) -> None:
-    """Apply an object that a client of the member wrote; ``uid`` is used if the object is new."""
-    unmanaged.apply(state, manifest, uid, at_ms)
-
-
 def delete_object(state: MemberState, write: clusters.MemberObjectDeleted, at_ms: int) -> None:
     """Delete an object for a client of the member; a work that was in conflict with it is applied now."""
     for conflict in unmanaged.delete(state, write.object, at_ms, keeps_pods=write.orphans):

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 
 from engine.log import port
-from engine.simulation import cluster
+from engine.simulation import cluster, unmanaged
 from engine.simulation.member_history import ObjectWrite
 from engine.simulation.state import MemberState
 from events import clusters, keys, topics
@@ -78,7 +78,7 @@ class ClientWrites:
 def _carry_out(state: MemberState, write: ObjectWrite) -> None:
     match write.data:
         case clusters.MemberObjectApplied(manifest=manifest):
-            cluster.apply_object(state, bytes(manifest), write.uid, write.at_ms)
+            unmanaged.apply(state, bytes(manifest), write.uid, write.at_ms)
         case clusters.MemberObjectDeleted() as deletion:
             cluster.delete_object(state, deletion, write.at_ms)
         case clusters.MemberPodDeleted(owner=owner, slot=slot):

@@ -238,8 +238,8 @@ def _aggregated(kind: str, full_name: str, namespace: str) -> Iterator[_BindingM
     yield _normal(reason, text, reporter, of_binding=False)
 
 
-def _full_name(ref: shapes.WorkloadRef | shapes.PolicyRef) -> str:
-    return f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
+def _full_name(ref: shapes.WorkloadRef | shapes.PolicyRef | shapes.OverrideRef) -> str:
+    return keys.full_name(ref.namespace, ref.name)
 
 
 def _normal(
@@ -260,16 +260,12 @@ def _outcomes(
     A fault that names no policy is attributed to the last one.
     """
     for index, ref in enumerate(overrides):
-        message = f"Apply {_policy_text(ref)}({_named(ref)}) for cluster({cluster})"
-        mark = f"{ref.kind} {_named(ref)}: "
+        message = f"Apply {_policy_text(ref)}({_full_name(ref)}) for cluster({cluster})"
+        mark = f"{ref.kind} {_full_name(ref)}: "
         if fault.startswith(mark) or (fault and index + 1 == len(overrides)):
             yield False, f"{message} failed. {fault.removeprefix(mark)}"
             return
         yield True, f"{message} succeed."
-
-
-def _named(ref: shapes.OverrideRef) -> str:
-    return f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
 
 
 def _policy_text(ref: shapes.OverrideRef) -> str:
