@@ -128,7 +128,7 @@ _BY_TOPIC: Final[dict[str, dict[str, type[shapes.Event]]]] = {
         "cluster-cleared": links.ClusterCleared,
         "quota-asked": links.QuotaRequested,
         "quota-answered": links.QuotaAnswered,
-        "group-asked": links.GroupAsked,
+        "group-asked": links.GroupRequested,
         "group-answered": links.GroupAnswered,
     },
     topics.WORKS: {

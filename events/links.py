@@ -182,7 +182,7 @@ class QuotaAnswered(_BindingLink, frozen=True, kw_only=True):
     fault: str = ""
 
 
-class GroupAsked(shapes.Event, frozen=True, kw_only=True):
+class GroupRequested(shapes.Event, frozen=True, kw_only=True):
     """A claim of the binding ``key`` on clusters; its group keeps bindings ``apart`` or together.
 
     A claim with a higher ``number`` replaces it. The other fields are as in ``group_decisions.GroupClaimed``.
@@ -205,7 +205,7 @@ class GroupAsked(shapes.Event, frozen=True, kw_only=True):
 
 
 class GroupAnswered(_BindingLink, frozen=True, kw_only=True):
-    """The answer to ``GroupAsked``, repeated when it changes; see ``group_decisions.GroupVerdict``."""
+    """The answer to ``GroupRequested``, repeated when it changes; see ``group_decisions.GroupVerdict``."""
 
     group: str
     number: shapes.Count

@@ -63,7 +63,7 @@ _HIDDEN_LINKS: Final = (
     links.ClusterCleared,
     links.QuotaRequested,
     links.QuotaAnswered,
-    links.GroupAsked,
+    links.GroupRequested,
     links.GroupAnswered,
 )
 """Links that appear on no timeline, because a decision is recorded with each of them."""

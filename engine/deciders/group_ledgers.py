@@ -8,7 +8,7 @@ from engine.deciders.state import ShardState
 from events import group_decisions, links
 
 
-def take(shard: ShardState, link: links.GroupAsked) -> bool:
+def take(shard: ShardState, link: links.GroupRequested) -> bool:
     """Fold a claim into its group; return False if it is not newer than the binding's last claim."""
     group = shard.groups.setdefault(link.group, WorkloadGroup(link.apart))
     previous = group.seats.get(link.key)

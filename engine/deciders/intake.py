@@ -240,10 +240,10 @@ def _take_link(shard: ShardState, taken: verdicts.Taken) -> None:
             _take_clearance(shard, link)
         case links.QuotaRequested() | links.QuotaAnswered() as link:
             _take_quota_link(shard, taken, link)
-        case links.GroupAsked() | links.GroupAnswered() as link:
+        case links.GroupRequested() | links.GroupAnswered() as link:
             is_newest = (
                 group_ledgers.take(shard, link)
-                if isinstance(link, links.GroupAsked)
+                if isinstance(link, links.GroupRequested)
                 else group_ledgers.answer(shard, link)
             )
             _touch_if(shard, taken, states.GROUP, is_newest=is_newest)

@@ -177,6 +177,6 @@ def _report(
     yield group_decisions.GroupClaimed(
         key=key, group=group.key, number=number, placed=placed, wanted=requested
     )
-    yield links.GroupAsked(
+    yield links.GroupRequested(
         group=group.key, key=key, number=number, apart=group.is_apart, placed=placed, wanted=requested
     )

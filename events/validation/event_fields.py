@@ -156,7 +156,7 @@ def _check_share(data: shapes.Event) -> None:
                 raise kube_objects.Refusal("key", "names no binding of the namespace")
         case links.QuotaAnswered(key=key):
             _check_key(key, "key")
-        case links.GroupAsked(key=key, placed=placed, wanted=wanted_clusters):
+        case links.GroupRequested(key=key, placed=placed, wanted=wanted_clusters):
             _check_key(key, "key")
             _check_clusters(placed, "placed")
             _check_clusters(wanted_clusters, "wanted")

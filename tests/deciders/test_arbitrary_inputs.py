@@ -216,7 +216,7 @@ EVENTS: Final[list[shapes.Event]] = [
     ),
     links.QuotaAnswered(key=key("web"), number=3, fault="too much"),
     policy("apart", {"workloadAffinity": {"antiAffinity": {"groupByLabelKey": "a"}}}, selector("web")),
-    links.GroupAsked(
+    links.GroupRequested(
         group=GROUP, key=key("web"), number=3, apart=True, placed=("member1",), wanted=("member2",)
     ),
     links.GroupAnswered(

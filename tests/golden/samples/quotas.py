@@ -24,6 +24,8 @@ SAMPLES: Final[tuple[shapes.Event, ...]] = (
             group_decisions.GroupVerdict(by=_KEY, number=7, granted=True, bound=True, others=("member3",)),
         ),
     ),
-    links.GroupAsked(group=_GROUP, key=_KEY, number=7, apart=True, placed=("member1",), wanted=("member2",)),
+    links.GroupRequested(
+        group=_GROUP, key=_KEY, number=7, apart=True, placed=("member1",), wanted=("member2",)
+    ),
     links.GroupAnswered(key=_KEY, group=_GROUP, number=7, granted=True, bound=True, others=("member3",)),
 )
