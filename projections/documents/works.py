@@ -6,6 +6,7 @@ overriders that apply are listed in Karmada's annotations; the caller applies th
 """
 
 from collections.abc import Iterator, Mapping
+from operator import itemgetter
 from typing import Final, TypedDict, cast
 
 import msgspec
@@ -176,7 +177,11 @@ def _applied(work: Work, policies: Mapping[shapes.OverrideRef, bytes]) -> dict[s
             rules_by_annotation.setdefault(mark, []).append(
                 {"policyName": ref.name, "overriders": overriders}
             )
-    return {mark: msgspec.json.encode(rules).decode() for mark, rules in sorted(rules_by_annotation.items())}
+    return {
+        # By name, as Karmada lists them, not in the order in which they are applied.
+        mark: msgspec.json.encode(sorted(rules, key=itemgetter("policyName"))).decode()
+        for mark, rules in sorted(rules_by_annotation.items())
+    }
 
 
 def _overriders(ref: shapes.OverrideRef, manifest: bytes) -> Iterator[Json]:

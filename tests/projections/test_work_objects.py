@@ -1,5 +1,6 @@
 """Work objects as the Kubernetes API lists them: by namespace and name, in pages, and one by its name."""
 
+import json
 from collections.abc import Callable
 
 import msgspec
@@ -89,6 +90,32 @@ async def test_work_is_read_by_its_name_in_the_namespace_of_its_cluster(ask: Ask
     for namespace in ("karmada-es-member3", "default"):
         assert await ask(place_of(namespace, name)) is None
     assert await ask(place_of("karmada-es-member1", "app-7")) is None
+
+
+async def test_overrides_of_a_work_are_listed_by_the_names_of_their_policies() -> None:
+    builder = RecordBuilder()
+    key = keys.binding_key("Deployment", "default", "web")
+    names = ("second", "first")
+    overrides = tuple(
+        shapes.OverrideRef(
+            kind="OverridePolicy", namespace="default", name=name, rules=(0,), offset=0, digest=name
+        )
+        for name in names
+    )
+    work = msgspec.structs.replace(applied(key, "web", "member1"), overrides=overrides)
+    written = [
+        builder.input(
+            policies.ConfigurationApplied(
+                manifest=raw(override_policy(name, namespace="default", overriders={}))
+            )
+        )
+        for name in names
+    ]
+    ask = await views_of([*written, *builder.decide(declared(key, "web", 6), work)])
+
+    (shown,) = await ask(lambda rows: object_tables.page(rows, Selection(kind=WORK)).items)
+    listed = json.loads(shown["metadata"]["annotations"]["policy.karmada.io/applied-overrides"])
+    assert [rule["policyName"] for rule in listed] == ["first", "second"]
 
 
 async def test_overrides_of_a_work_are_those_of_the_policy_not_of_a_custom_kind_with_its_name() -> None:
