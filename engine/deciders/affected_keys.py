@@ -63,9 +63,9 @@ def touch(
 
 
 def _forget_status(shard: ShardState, key: str) -> None:
-    """Let the status of an assigned ResourceQuota be aggregated again.
+    """Let the next step emit the aggregated status of an assigned ResourceQuota, even if it has not changed.
 
-    If its FederatedResourceQuota is created again before the next step, the new object has no status yet.
+    The FederatedResourceQuota may be deleted and created again before that step; the new one has no status yet.
     """
     binding = shard.bindings.get(key)
     if binding is not None and binding.declared is None and binding.shown:
@@ -88,7 +88,7 @@ def _touch_readers(shard: ShardState, indexes: Indexes, change: fact_changes.Cha
 def _touch_ranked(shard: ShardState, indexes: Indexes, name: str, cause: Cause) -> None:
     """Touch bindings that wait for a PriorityClass, and the class's template if this shard owns it.
 
-    If the template differs from the changed fact, the shard publishes the class again.
+    The shard that owns the class publishes it again if its template differs from the fact.
     """
     class_key = keys.binding_key(priorities.KIND, "", name)
     if keys.shard_of(class_key) == shard.shard:
@@ -98,9 +98,9 @@ def _touch_ranked(shard: ShardState, indexes: Indexes, name: str, cause: Cause) 
 
 
 def _touch_blocked(shard: ShardState, indexes: Indexes, cause: Cause) -> None:
-    """Mark blocked bindings as ready to retry, and touch those that were not marked before.
+    """Mark blocked bindings as ready to retry, and touch the newly marked ones.
 
-    Clusters report their capacity all the time, so a report must not cost a walk over the bindings that it marks again.
+    Clusters report their capacity all the time, so a report must not visit bindings that are marked already.
     """
     for key in indexes.unready:
         shard.bindings[key].ready_to_retry = True
@@ -109,11 +109,11 @@ def _touch_blocked(shard: ShardState, indexes: Indexes, cause: Cause) -> None:
 
 
 def _cluster_keys(change: fact_changes.ClusterChanged, indexes: Indexes, placements: Placements) -> set[str]:
-    """Return all blocked bindings, and those that are in the cluster or whose affinity selects or selected it."""
+    """Return all blocked bindings, all bindings in the cluster, and those whose affinity selects or selected it."""
     touched = set(indexes.by_cluster.get(change.name, ())) | indexes.blocked
     if not indexes.by_group:
         return touched
-    # A fleet takes 0.1 ms, and every shard handles every change.
+    # Create these fleets only if needed: each takes 0.1 ms, and every shard handles every change of a cluster.
     versions = [_fleet_of_one(manifest) for manifest in (change.old, change.new) if manifest]
     for (digest, affinity_name), group in indexes.by_group.items():
         affinity = placements.affinity(digest, affinity_name)
@@ -167,12 +167,12 @@ def _touch_watches(
             if keys.shard_of(name) == shard.shard:
                 shard.watches.setdefault(key, Watch(key, name, "", 0, 0))
                 waiting_keys.touch_by_fact(shard, key, states.CLUSTER, cause)
-            # Conditions may decide whether a cluster is to be emptied, and so which cluster is emptied next.
+            # Whether a cluster must be emptied may depend on its conditions, so the next cluster to empty may change.
             deferred.emptied = cause
 
 
 def _touch_departure(shard: ShardState, change: fact_changes.ClusterChanged, cause: Cause) -> None:
-    """Start or end the departure of a cluster; each shard does so, even without works there."""
+    """Start or end the departure of a cluster, also if this shard has no works there."""
     name = change.name
     if change.new is None:
         is_change = name in shard.departures or name in shard.removals

@@ -1,8 +1,8 @@
 """Application failover: evict a workload from a cluster in which it has been unhealthy for too long.
 
-Rules and messages are Karmada's: the policy enables it, each cluster is judged alone, and the evicted replicas are
-scheduled elsewhere while the eviction continues. The tolerated time begins with the first step that saw the workload
-unhealthy in a cluster; it begins again after a healthy report and after the end of an eviction.
+Rules and messages are Karmada's. A policy enables application failover, each cluster is assessed by itself, and the
+evicted replicas are scheduled elsewhere while the eviction continues. The tolerated time starts with the first step
+that finds the workload unhealthy in the cluster; it starts again after a healthy report or the end of an eviction.
 """
 
 from collections.abc import Iterator

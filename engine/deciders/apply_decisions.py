@@ -80,9 +80,9 @@ def apply(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
 def settle(shard: ShardState, key: str, at_ms: int) -> None:
     """Clean up after a key was decided in a step at ``at_ms``.
 
-    Clear answered requests, count the answers that a rebalancer did not use, note that a due retry was taken, set
-    the time since which reported workloads are unhealthy, delete empty bindings and dropped needs, and cancel
-    capacity requests that are met or no longer allowed.
+    Clear answered requests and count the answers that a rebalancer did not use. Reset ``ready_to_retry`` if the retry
+    was due, and set ``unhealthy_ms`` of new unhealthy reports. Delete empty bindings and dropped needs. Cancel capacity
+    requests that are fulfilled or no longer allowed.
     """
     rebalancer = shard.rebalancers.get(key)
     if rebalancer is not None:
@@ -119,7 +119,7 @@ def _settle_capacity_requests(shard: ShardState, key: str, binding: Binding | No
 
 
 def _may_preempt(binding: Binding) -> bool:
-    """Whether the binding lacks capacity and may preempt; otherwise answers to its capacity request are dropped."""
+    """Whether the binding lacks capacity and may preempt."""
     rank = binding.rank
     return (
         binding.blocked

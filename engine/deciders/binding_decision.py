@@ -49,8 +49,8 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[None]:
         left = yield from required_bindings.decide(binding, view)
     is_freed = False
     if binding.declared is not None:
-        # After an answer about quotas or workload groups, the scheduling pass that waited for it runs below.
-        # It may place evicted replicas, so their evictions must not end before it.
+        # If the owner of quotas or of a workload group has answered, the scheduling pass that waited for the answer
+        # runs below. The pass may place evicted replicas, so their evictions must not end before it.
         is_changed = binding.generation != before or bool(flags & _ANSWERED)
         is_freed = yield from taint_manager.decide(binding, view, is_changed=is_changed)
         yield from application_failover.decide(binding, view)
@@ -63,7 +63,7 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[None]:
         yield from overall_quotas.settle(binding, view)
     yield from workload_groups.settle(binding, view)
     if not is_answered:
-        # ``settle`` may have ended the wait for an answer: the binding may have left its group or its quotas.
+        # The binding may have left its group or its quotas in ``settle``; it then waits for no answer any longer.
         yield from scheduling.answer(binding, view)
     if binding.rank is not None:
         yield from preemption.decide(binding, view)

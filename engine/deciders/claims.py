@@ -25,7 +25,7 @@ from events import shapes
 class Outcome(enum.Enum):
     """Result for a template's claim.
 
-    - HELD: the claim's policy keeps it.
+    - HELD: the policy keeps its claim.
     - LAPSED: the policy exists but does not select the template, or is being deleted; release the claim.
     - PREEMPTED: the verdict's policy takes the claim over. WON: it claims an unclaimed template.
     - UNMATCHED: no policy selects the template; the verdict has none.
@@ -134,8 +134,8 @@ class PolicyIndex:
         best: _Entry | None = None
         for entries in self._entries(kind, template):
             for entry in entries:
-                # Entries are sorted by rank: the first match in each list is the best one there, and after an entry
-                # that does not beat ``best`` none does.
+                # Entries are sorted by rank: stop at the first match, which is the best one of its list, or at the
+                # first entry that is no better than ``best``.
                 if best is not None and entry[0] >= best[0]:
                     break
                 if selector_index.is_met(entry[1], template):
@@ -161,7 +161,7 @@ class PolicyIndex:
             cells = self._scopes[policy.kind, scope]
             entries = cells[index_key]
             index = bisect_left(entries, _rank(policy, index_key), key=_rank_of)
-            # Several selectors of one policy share a rank; find the entry with this very cell.
+            # Several selectors of one policy may have the same rank: find the entry by the identity of its cell.
             while entries[index][1] is not cell:
                 index += 1
             del entries[index]

@@ -17,7 +17,7 @@ from events import cluster_decisions, clusters, enums, links, topics
 def decide(indexes: Indexes, view: View) -> Outputs[None]:
     """Report leaving clusters without works of this shard; finish the departures that all shards have reported.
 
-    Called at the end of a step, before ``settle``.
+    Call it at the end of a step, before ``settle``.
     """
     shard = view.shard
     for name in sorted(shard.departures):

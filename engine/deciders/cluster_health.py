@@ -1,11 +1,11 @@
 """Cluster health in the owner shard: report silent clusters as unknown, and taint clusters by their conditions.
 
-The condition Ready takes effect after it has lasted for a while, so a flapping cluster changes nothing. That time
-starts at the first step that knew the condition, because a report may arrive late. Conditions that clients
-report (network, storage) take effect at once, as their reporters have their own rules. Mass evictions are limited:
-failing clusters are emptied one by one, at the pace of Kubernetes' node controller, and none while so many fail
-that the control plane itself is probably cut off. Each shard computes the same order, from the facts and the time
-of its step.
+The condition Ready takes effect only after it has lasted for a while, so a flapping cluster changes nothing. That
+time starts at the first step that knew the condition, because a report may arrive late. Conditions that clients
+report (network, storage) take effect at once, because the clients decide when to report them. Mass evictions are
+limited. Failing clusters are emptied one by one, at the pace of Kubernetes' node controller. While so many clusters
+fail that the control plane itself is probably cut off, none is emptied. Each shard computes the same order, from the
+facts and the time of its step.
 """
 
 import bisect
@@ -46,8 +46,8 @@ _UNSCHEDULABLE: Final = {
 class Plan(NamedTuple):
     """Taints to add and to remove now.
 
-    ``next_ms`` (since 1970; 0 for never) is when the plan may change without a new input. ``waits``: the cluster is
-    to be emptied, and other clusters come first.
+    ``next_ms`` (since 1970; 0 for never) is when the plan may change without a new input. ``waits``: the cluster must
+    be emptied, but other clusters are emptied before it.
     """
 
     added: tuple[clusters.Taint, ...]
@@ -60,7 +60,7 @@ _NOTHING: Final = Plan((), (), 0)
 
 
 def decide(watch: Watch, view: View) -> Outputs[None]:
-    """Report the cluster as silent if its grace period is over, and the taint changes that are due."""
+    """Report the cluster as silent if its grace period is over, and emit the taint changes that are due."""
     if watch.name not in view.facts.members:
         return
     if watch.silent_ms and watch.silent_ms <= view.time_ms and watch.silenced_ms != watch.heard_ms:
@@ -76,7 +76,7 @@ def decide(watch: Watch, view: View) -> Outputs[None]:
         removed=plan.removed,
     )
     if judged == watch.judged:
-        # The same changes were decided for this version of the cluster; they are written but not read back yet.
+        # These changes were decided already for this version of the cluster; the shard has not read them back yet.
         return
     yield judged
     for taint in plan.removed:
@@ -86,7 +86,7 @@ def decide(watch: Watch, view: View) -> Outputs[None]:
 
 
 def begin(watch: Watch, at_ms: int) -> None:
-    """Begin an ownership: expect the next report within a full grace period.
+    """Give the cluster a full grace period for its next report, because a new ownership begins.
 
     While the shard had no owner, no reports were read.
     """
@@ -167,8 +167,8 @@ def _next_check_ms(watch: Watch, facts: Facts, time_ms: int) -> int:
     waiting = facts.waiting(_is_to_be_emptied)
     position = bisect.bisect_left(waiting, (watch.since_ms, watch.name))
     emptied_ms, emptied = facts.emptied
-    # Since the last cluster was emptied, ``PACE_MS`` must pass for each queued cluster up to and including this one.
-    # If this cluster itself was emptied last, it does not wait.
+    # Each queued cluster waits ``PACE_MS`` after the one before it, the first one after the last emptied cluster.
+    # The cluster that was emptied last does not wait.
     paced_ms = time_ms if emptied in ("", watch.name) else emptied_ms + (position + 1) * PACE_MS
     # Clusters before it may never be emptied, for example if their shard is quarantined: wait at most
     # ``STUCK_MS`` for each of them.
@@ -184,7 +184,7 @@ def _next_check_ms(watch: Watch, facts: Facts, time_ms: int) -> int:
 def _is_late(watch: Watch, time_ms: int) -> bool:
     """Whether a cluster's check is overdue, because no step was taken when it was due.
 
-    Its waiting time then begins again; otherwise many clusters would be emptied at once after an outage.
+    The cluster's waiting time then begins again; otherwise many clusters would be emptied at once after an outage.
     """
     return bool(watch.act_ms) and time_ms > watch.act_ms + PACE_MS
 

@@ -1,4 +1,4 @@
-"""Changed facts whose keys the next step touches, once for all changes since the step before.
+"""Changed facts whose keys are touched once per step, not once per change.
 
 Reports and quotas change often, and finding their keys may cost a walk over many clusters or bindings.
 """
@@ -13,14 +13,14 @@ from events import keys
 
 
 class DeferredChanges:
-    """The changes, each with the newest fact as its cause.
+    """The deferred changes, each with the newest fact as its cause.
 
     - ``crowd``: the share of clusters that are not ready may have changed.
     - ``emptied``: the next cluster to empty may have changed.
     - ``taint_policies``: a ClusterTaintPolicy changed.
     - ``quotas``: keys of ResourceQuotas whose assignments to clusters changed.
-    - ``refitted``: a cluster changed in which an unfit binding may fit now.
-    - ``limited``: namespaces whose overall quotas changed, with the flags that touch their bindings (0: none).
+    - ``refitted``: a cluster changed, so an unfit binding may fit there now.
+    - ``limited``: namespaces whose overall quotas changed, with the flags for their bindings (0: do not touch them).
     - ``grouped``: bindings that may belong to a workload group whose owner shard does not know them yet.
 
     A step clears them. Snapshots, taken directly after a step, need none of them.
@@ -36,7 +36,7 @@ class DeferredChanges:
         self.grouped: dict[str, Cause] = {}
 
     def are_due(self, shard: ShardState, indexes: Indexes) -> bool:
-        """Whether a step is due because of them."""
+        """Whether a step is due because of the deferred changes."""
         return bool(
             ((self.crowd or self.emptied) and indexes.troubled)
             or (self.taint_policies and shard.watches)
@@ -49,9 +49,9 @@ class DeferredChanges:
     def add_limits(
         self, shard: ShardState, indexes: Indexes, namespace: str, flags: int, cause: Cause
     ) -> None:
-        """Add a change of a namespace's overall quotas if it concerns the shard.
+        """Add a change of a namespace's overall quotas if the shard owns the quotas or bindings that it touches.
 
-        ``flags`` are those for the namespace's bindings; 0 if only the ledger of the quotas is touched.
+        ``flags`` touch the namespace's bindings; 0 touches only the ledger of the quotas.
         """
         is_owner = keys.quota_key(namespace) in shard.ledgers
         has_bindings = any(True for _ in indexes.templates.in_namespace(namespace))
@@ -77,9 +77,9 @@ class DeferredChanges:
     ) -> None:
         """Touch clusters that are not ready: all if ``shard.is_crowd`` changes, otherwise only the next one to empty.
 
-        So the cost of a report does not depend on how many clusters are not ready; timers touch the others. A newer
-        input that touches the cluster remains its cause. ``touches_all``: touch all in any case, to replay steps of
-        releases that did so.
+        So the cost of a report does not depend on how many clusters are not ready; timers touch the other ones. If a
+        newer input has touched a cluster, that input remains the cause. ``touches_all``: always touch all clusters, to
+        replay steps of releases that did so.
         """
         cause = self.crowd if touches_all else self.crowd or self.emptied
         self.crowd = self.emptied = None
@@ -94,7 +94,7 @@ class DeferredChanges:
             waiting_keys.touch_by_fact(shard, key, states.CLUSTER, cause)
 
     def touch_bindings(self, shard: ShardState, indexes: Indexes, placements: Placements) -> None:
-        """Touch bindings that may fit now, changed ResourceQuotas, and what limits and groups concern."""
+        """Touch the bindings that a change of clusters, ResourceQuotas, overall quotas or workload groups concerns."""
         self._touch_unfit(shard, indexes, placements)
         for key, cause in self.quotas.items():
             shard.bindings.setdefault(key, Binding(key=key))
@@ -106,10 +106,10 @@ class DeferredChanges:
         self.grouped.clear()
 
     def _touch_unfit(self, shard: ShardState, indexes: Indexes, placements: Placements) -> None:
-        """Touch bindings with affinity groups that fit in no cluster if a cluster changed.
+        """If a cluster changed, touch the bindings with affinity groups that fit in no cluster.
 
-        ``Indexes.by_group`` has only one of their groups. Karmada does so too, as their
-        ``schedulerObservedGeneration`` is out of date.
+        ``Indexes.by_group`` finds a binding only by one of its affinity groups, but the cluster may match another one.
+        Karmada also schedules these bindings, because their ``schedulerObservedGeneration`` is out of date.
         """
         cause, self.refitted = self.refitted, None
         if cause is None:

@@ -2,7 +2,8 @@
 
 When the clusters or the references of a workload change, its shard sends a link to the shard of each dependency, with
 all clusters in which the workload needs it. A cluster from which the workload is evicted gracefully is included until
-the eviction ends. Links have no replicas, so scaling sends none. A workload that lost its policy keeps its requests.
+the eviction ends. Links contain no replicas, so scaling a workload sends no link. A workload that lost its policy
+keeps its requests.
 """
 
 import msgspec
@@ -62,7 +63,7 @@ def decide(binding: Binding, view: View, *, preserved: bool = False) -> Outputs[
 def _current_dependencies(
     binding: Binding, facts: Facts, previous_refs: tuple[shapes.WorkloadRef, ...]
 ) -> tuple[shapes.WorkloadRef, ...]:
-    """Return the current dependencies; the previous ones if the workload has lost its policy."""
+    """Return the dependencies of the workload; if it has lost its policy, those of the last decision."""
     claim, template = binding.claim, binding.template
     if binding.declared is None or template is None:
         return ()
@@ -96,7 +97,7 @@ def _clusters(binding: Binding, facts: Facts) -> tuple[str, ...]:
     """Return the members to which the workload is assigned or from which it is being evicted gracefully."""
     leaving = (task.cluster for task in binding.tasks if task.purge_mode != vocabulary.PURGE_DIRECTLY)
     named = {*(name for name, _ in binding.clusters), *leaving}
-    # If scheduling failed, the binding may still name a cluster that left; leave the cluster out until it rejoins.
+    # If scheduling failed, the binding may still name a cluster that is no longer a member; leave such a cluster out.
     return tuple(sorted(name for name in named if facts.fleet.get(name) is not None))
 
 

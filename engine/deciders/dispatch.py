@@ -3,7 +3,8 @@
 A binding goes to its assigned clusters and to those in which other bindings require it. A cluster from which the
 binding is evicted gracefully keeps its work until the eviction ends; a leaving cluster keeps only what the policy
 preserves. A suspended cluster gets one ``suspended`` work and nothing more until the suspension ends; removals
-are never suspended. A binding without policy keeps its works, also suspended ones, unless other bindings need it.
+are never suspended. The works of a binding without policy stay as they are, also suspended ones, unless other
+bindings need it.
 A work names the override policies that select its cluster (errors in them are found when the work is rendered), the
 status values to report, the labels with preserved state (see ``state_preservation``), and whether it takes over
 objects that exist already.
@@ -43,8 +44,8 @@ def decide(
 ) -> Outputs[None]:
     """Emit changed and removed works, and one decision that lists them (several if it would be too large).
 
-    ``preserved``: removed works leave the workload running in their clusters. ``left``: clusters in which it is
-    left running even without ``preserved``.
+    ``preserved``: removing a work leaves the workload running in its cluster. ``left``: clusters in which removing
+    the work does so even without ``preserved``.
     """
     dispatched: list[decisions.DispatchedWork] = []
     declared, claim = binding.declared, binding.claim
@@ -91,7 +92,7 @@ def _desired_works(
     is_counted = declared.replicas is not None and not workloads.is_single(ref.api_version, ref.kind)
     completions = _completions(binding, view.placements)
     for cluster, count in _targets(binding, declared, required) if required else binding.clusters:
-        # A binding that could not be scheduled again may still name a cluster that has left.
+        # If scheduling failed, the binding may still name a cluster that is no longer a member.
         if cluster in view.facts.leaving or view.facts.fleet.get(cluster) is None:
             continue
         overrides: tuple[shapes.OverrideRef, ...] = ()

@@ -37,7 +37,10 @@ class EndReason(enum.StrEnum):
 
 
 class Verdicts(Struct, frozen=True, gc=False):
-    """Clusters whose evictions end now, with reasons; those in ``protected`` continue after their grace period."""
+    """Clusters whose evictions end now, with reasons.
+
+    Evictions from the clusters in ``protected`` do not end with their grace period.
+    """
 
     ending: Mapping[str, EndReason] = {}
     protected: AbstractSet[str] = frozenset()
@@ -64,10 +67,10 @@ class Assessment(Struct, frozen=True, gc=False):
 def deadline_ms(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> int | None:
     """Return when a binding with these tolerations must leave a cluster with these taints; None for never.
 
-    Only NoExecute taints evict. If one is not tolerated, the result is AT_ONCE_MS. Each taint uses the first
-    toleration that matches it. A used toleration with ``tolerationSeconds`` limits the stay for every taint that it
-    matches, even if that taint uses another toleration. A taint without ``timeAdded`` limits nothing. Raises
-    ValueError if a taint's time is not RFC 3339.
+    Only NoExecute taints evict. If one of them is not tolerated, the result is AT_ONCE_MS. Each taint uses the first
+    toleration that matches it. If a used toleration has ``tolerationSeconds``, it limits the stay for every taint
+    with a matching key, also for a taint that uses another toleration. A taint without ``timeAdded`` limits nothing.
+    Raises ValueError if a taint's time is not RFC 3339.
     """
     driving: dict[str, list[Taint]] = {}
     used: dict[int, Toleration] = {}
@@ -78,8 +81,8 @@ def deadline_ms(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> i
         toleration = indexed.first(taint.key, taint.value, taint.effect)
         if toleration is None:
             return AT_ONCE_MS
-        # Keyed by identity: equal tolerations are distinct entries of the list, and ``tolerations`` keeps
-        # them alive.
+        # Keyed by identity, because equal tolerations count as distinct entries. An identity stays valid, because
+        # ``tolerations`` keeps the entries alive.
         used[id(toleration)] = toleration
         driving.setdefault(taint.key, []).append(taint)
     limits = [
@@ -109,7 +112,7 @@ def assess(
     - ``is_scheduled``: the scheduler has seen the binding's current state.
     - ``grace_period_ms``: for tasks that set no grace period.
 
-    Unless a verdict ends a task, its first assessment only sets its ``created_ms``.
+    The first assessment of a task sets its ``created_ms``, and ends the task only if a verdict says so.
     """
     is_replaced = is_scheduled and all(name in healthy for name, _ in clusters)
     kept: list[EvictionTask] = []

@@ -71,7 +71,7 @@ class FactsState(Struct):
 
 
 class Facts:
-    """Fold of the fact topics, from a state or from the beginning; it takes ownership of the state.
+    """Fold of the fact topics, from a state or from the beginning; the fold takes ownership of the state.
 
     ``ends`` are the next offsets by topic. ``emptied`` is the time (ms since 1970; 0: none) and the name of the
     cluster that the engine last began to empty. ``quotas`` are the assignments of FederatedResourceQuotas, by the key
@@ -110,7 +110,7 @@ class Facts:
 
     @property
     def state(self) -> FactsState:
-        """Return the state for a snapshot. It shares its parts with the facts: use it before the next ``take``."""
+        """Return the state for a snapshot; use it before the next ``take``, because it shares data with the facts."""
         return FactsState(
             ends=self.ends,
             clusters=self.members,

@@ -1,4 +1,4 @@
-"""Fold claims and verdicts of workload groups into ``ledgers.GroupMember`` structs.
+"""Fold claims and verdicts of workload groups into seats (``ledgers.GroupMember``).
 
 The shard of a binding keeps the binding's own seats, the owner shard of a group keeps all seats of the group.
 """
@@ -19,7 +19,7 @@ def take(shard: ShardState, link: links.GroupRequested) -> bool:
     else:
         group.seats.pop(link.key, None)
     if link.wanted:
-        # A key that is open already keeps its position: claims are decided in the order of the dict.
+        # An open claim keeps its position when it is set again: claims are decided in the order of the dict.
         group.open[link.key] = True
     else:
         group.open.pop(link.key, None)
@@ -33,8 +33,8 @@ def answer(shard: ShardState, link: links.GroupAnswered) -> bool:
         return False
     _judge(seat, link)
     if link.granted:
-        # The next scheduling pass must choose the granted clusters, so it gets the other bindings' clusters as of the
-        # claim. With newer ones, two bindings could send claims in turn forever.
+        # The next scheduling pass must choose the granted clusters. So the pass sees the other bindings' clusters as
+        # they were at the claim; with newer ones, two bindings could send claims in turn forever.
         seat.is_bound, seat.others = seat.asked_bound, seat.asked_others
     return True
 

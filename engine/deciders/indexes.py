@@ -20,7 +20,7 @@ _NO_KEYS: Final[dict[str, None]] = {}
 
 
 class _Entry(Struct, frozen=True, gc=False):
-    """The index terms of a binding; those of many bindings are equal, and share one object."""
+    """The index terms of a binding. Bindings with equal terms share one object."""
 
     clusters: frozenset[str]
     policy: PolicyRef | None
@@ -142,7 +142,8 @@ class Indexes:
 
     - ``by_cluster``: bindings that are assigned to a cluster, have a work there or are being evicted from it.
     - ``by_policy``: bindings that a policy claims; ``by_group``: these by digest of the placement and affinity group.
-    - ``blocked``: bindings to be retried; ``unready``: those of them that no fact has made ready to retry yet.
+    - ``blocked``: bindings whose scheduling failed and is to be retried; ``unready``: blocked bindings that no changed
+      fact has made ready to retry yet.
     - ``unranked``: bindings with a refused policy or a missing PriorityClass.
     - ``unfit``: claimed bindings that fit in no cluster.
     - ``troubled``: the shard's own clusters that are not ready.
@@ -173,7 +174,7 @@ class Indexes:
 
     def update(self, key: str, binding: Binding | None) -> None:
         """Update the indexes to a binding's current state; None if it was deleted."""
-        # Not in the entry: a capacity report changes it (``affected_keys``) without an update.
+        # Not part of the entry, because a capacity report changes ``unready`` (``affected_keys``) without ``update``.
         is_unready = binding is not None and binding.blocked and not binding.ready_to_retry
         _put(self.unready, key, is_member=is_unready)
         self.templates.put(key, binding.template if binding else None)

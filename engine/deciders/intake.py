@@ -144,7 +144,7 @@ def _apply_rebalancer(
 
 
 def _take_client_write(shard: ShardState, taken: verdicts.Taken) -> None:
-    """Fold a client's write that leaves the template itself unchanged: a status, allowed deletion or suspension."""
+    """Fold a client's write that leaves the template unchanged: a status, an allowed deletion, or a suspension."""
     match taken.data:
         case specs.DeletionAllowed(cluster=cluster):
             _allow_deletion(shard, taken, cluster)
@@ -265,9 +265,9 @@ def _take_answer(shard: ShardState, taken: verdicts.Taken, answer: links.Resched
 def _take_need(
     shard: ShardState, taken: verdicts.Taken, link: links.DependencyNeeded | links.DependencyDropped
 ) -> None:
-    """Fold that a binding needs an object, or that it no longer does.
+    """Fold a link by which a binding declares or drops its need for an object.
 
-    Ignore a link that is not newer than the binding's last one, and the end of an unknown need.
+    Ignore a link that is not newer than the binding's last one, and a link that drops an unknown need.
     """
     key = taken.record.key
     is_needed = isinstance(link, links.DependencyNeeded)

@@ -1,7 +1,7 @@
 """How deciders and members read objects: the status fields of built-in kinds, and interpreters of custom kinds.
 
-The fields of built-in kinds beyond replicas, and how they are aggregated, are those of Karmada's default interpreter.
-Fields that a status omits (most statuses omit zeros) are not reported.
+For built-in kinds, the status fields other than replicas, and their aggregation, are those of Karmada's default
+interpreter. Fields that a status omits (most statuses omit zeros) are not reported.
 """
 
 from collections.abc import Iterable, Iterator

@@ -68,10 +68,11 @@ def restore(
 ) -> Outputs[bool]:
     """Assign a binding to its recovered clusters again; return whether there are any.
 
-    The scheduler may refuse to: the running copies use the capacity that it counts as free, and the quotas may be
-    exhausted. It begins with the affinity group in use, which therefore must select a recovered cluster: otherwise
-    the pass in the same step would remove the copy. If the last group in use selects none, it is the policy's first
-    one that does. Recovered clusters that this group does not select stay unassigned.
+    This is not left to the scheduler: it could find too little free capacity, because the running copies use it, or
+    exhausted quotas. The scheduling pass in the same step begins with the affinity group in use, and would remove the
+    copy if that group did not select its cluster. So the group in use stays only if it selects a recovered cluster;
+    otherwise the policy's first group that does takes its place. Recovered clusters that this group does not select
+    stay unassigned.
     """
     recovered = [
         ended_task.task for ended_task in ended if ended_task.reason == eviction_rules.EndReason.RECOVERED

@@ -4,11 +4,11 @@ from msgspec import Struct
 
 
 class QuotaClaim(Struct, gc=False):
-    """The amounts that a binding uses of its namespace's overall quotas, and those that it requested last (``wanted``).
+    """A binding's use of its namespace's overall quotas (``used``), and the amounts requested last (``wanted``).
 
     The binding's shard and the quotas' owner shard have a copy each. Amounts are in the units of
-    ``quota_amounts.Amounts``; ``wanted`` is empty without a request. ``number`` is that of the last request, ``fault``
-    the reason if it was refused.
+    ``quota_amounts.Amounts``; ``wanted`` is empty without a request. ``number`` is the number of the last request;
+    ``fault`` is the reason if that request was refused.
     """
 
     number: int
@@ -38,12 +38,12 @@ class Ledger(Struct, gc=False):
 
 
 class GroupMember(Struct, gc=False):
-    """A binding in a group of workloads: its clusters (``placed``), and those that it requested last (``wanted``).
+    """A seat: a binding in a group of workloads, its clusters (``placed``), and the last requested ones (``wanted``).
 
-    The binding's shard and the group's owner shard have a copy each. ``number`` is that of the last claim.
-    By the last verdict (``GroupVerdict``), ``is_bound``: another binding of the group has clusters; ``others``: the
-    clusters of the other bindings, or those that they have in common if the group shares all clusters. ``asked_bound``
-    and ``asked_others`` are the values of both when ``wanted`` was chosen.
+    The binding's shard and the group's owner shard have a copy each. ``number`` is the number of the last claim.
+    The last verdict (``GroupVerdict``) sets ``is_bound`` if another binding of the group has clusters, and ``others``
+    to the clusters of the other bindings; in a group that shares all clusters, only to those that the other bindings
+    have in common. ``asked_bound`` and ``asked_others`` are the values of these two when ``wanted`` was chosen.
     """
 
     number: int
@@ -65,8 +65,8 @@ class GroupMember(Struct, gc=False):
 class WorkloadGroup(Struct, gc=False):
     """A group of workloads, in its owner shard; ``apart``: its bindings share no clusters, otherwise they share all.
 
-    ``seats`` are those of its bindings, by key. ``open`` has the keys of the claims that are not granted, in the order
-    of their arrival.
+    ``seats`` are the seats of its bindings, by binding key. ``open`` has the keys of the claims that are not granted,
+    in the order of their arrival.
     """
 
     apart: bool

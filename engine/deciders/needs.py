@@ -1,4 +1,4 @@
-"""Needs: which bindings depend on an object, in which clusters and on which terms; with derived data.
+"""Needs: which bindings depend on an object, in which clusters, and on which terms.
 
 Thousands of bindings may depend on one object, so a decision looks only at the needs that changed.
 """
@@ -88,7 +88,7 @@ def put(shard: ShardState, key: str, by: str, need: Need) -> None:
 
 
 def apply(shard: ShardState, key: str, applied: Iterable[tuple[str, Terms]]) -> None:
-    """Record the decided ``Terms`` on which bindings need an object; ``applied`` has (key of the binding, terms)."""
+    """Record a decision on the needs for an object; ``applied`` has (key of the binding, decided terms)."""
     needs = of(shard, key)
     for by, terms in applied if needs is not None else ():
         if needs is not None and by in needs:
@@ -106,7 +106,7 @@ def forget_applied(shard: ShardState, key: str) -> None:
 
 
 def forget_dropped(shard: ShardState, key: str) -> None:
-    """Remove the dropped needs for an object, except those that no decision has recorded as dropped yet."""
+    """Remove the needs for an object that a decision has recorded as dropped."""
     needs = of(shard, key)
     if needs is None:
         return

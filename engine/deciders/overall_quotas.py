@@ -50,7 +50,7 @@ def admit(
     """Return why the binding may not use these amounts now; None if it may.
 
     If necessary, the amounts are claimed from the owner shard of the namespace's quotas. ``is_declared``: the amounts
-    are those of the template's declared version, which are not claimed while a claim for a newer version is open.
+    belong to the declared version of the template; they are not claimed while a claim for a newer version is open.
     """
     namespace, _ = keys.split(binding.key)
     limited = view.facts.overall.get(namespace) if namespace else None
@@ -87,7 +87,7 @@ def settle(binding: Binding, view: View) -> Outputs[None]:
     if claim is None and not view.facts.overall.get(keys.split(binding.key)[0]):
         return
     used = _used(binding)
-    # The claim of a binding that was withdrawn meanwhile could still be granted, so replace it.
+    # If the binding was withdrawn while its claim was open, the claim could still be granted: replace it.
     is_open = claim is not None and bool(claim.wanted) and binding.declared is None
     if used == (claim.reserved if claim else {}) and not is_open:
         return
@@ -119,12 +119,13 @@ def share(ledger: Ledger, known: Limits) -> Outputs[None]:
     limits = known.get(ledger.namespace, {})
     limit_texts = _limit_texts(ledger.namespace, limits)
     totals = dict(ledger.totals)
-    # Collected before the first is emitted: applying a verdict removes its claim from ``ledger.open``.
+    # Collect all verdicts before emitting the first: applying a verdict removes its claim from ``ledger.open``.
     verdicts: list[quota_decisions.QuotaVerdict] = []
     for by in ledger.open:
         claim = ledger.claims[by]
         fault = _fault(ledger.namespace, limits, totals, claim)
-        # The requested sum in the message changes with every other claim: thousands of verdicts would repeat each time.
+        # Skip a claim that exceeds the same limit as before. The sum in its message changes with every other claim,
+        # so thousands of verdicts would be sent again each time.
         if fault and _limit_in(claim.fault) in limit_texts:
             continue
         if not fault:
@@ -161,7 +162,7 @@ def _fault(namespace: str, limits: dict[str, Amounts], totals: Amounts, claim: Q
 
 
 def _limit_text(namespace: str, name: str, resource: str, limit: int) -> tuple[str, str]:
-    """Return the begin and the end of the message that a claim exceeds a limit, without the requested sum."""
+    """Return the message that a claim exceeds a limit, as the texts before and after the requested sum."""
     exceeded = f"{_DENIED}FederatedResourceQuota({namespace}/{name}) exceeded for resource {resource}:"
     return exceeded, f"{quota_amounts.shown(resource, limit)}."
 

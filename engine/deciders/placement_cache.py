@@ -33,9 +33,9 @@ class Placements:
         return placement
 
     def drop_unused(self, bindings: Iterable[Binding], kept: int) -> int:
-        """Drop the placements of former policies that no binding refers to, each time the table has doubled.
+        """Drop the placements that no binding refers to, once the table has doubled since the last drop.
 
-        ``kept`` is the result of the last call: the number of placements that were left.
+        ``kept`` is the result of the last call: the number of placements left by the last drop.
         """
         if len(self._table) <= max(_COUNT_MIN, 2 * kept):
             return kept

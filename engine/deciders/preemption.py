@@ -3,7 +3,7 @@
 The binding's shard sends one request to each shard, waits for all answers and chooses the fewest victims of
 the lowest priority, or none if all of them would not free enough. The victims' shards evict them
 (``preemption_victims``). Members report the freed capacity later; the binding is then scheduled like any other that
-waits for capacity. It asks again only when another pass fails, after a pause that doubles.
+waits for capacity. If that pass fails, the binding sends another request, after a pause that doubles each time.
 """
 
 from collections.abc import Generator
@@ -70,7 +70,7 @@ def victims(
     if not shortage.is_resolved_without(leaving.values()):
         return ()
     gained = {identity: shortage.replicas_gained(occupant) for identity, occupant in leaving.items()}
-    # Try to keep the last keys first: of otherwise equal occupants, those with the first keys become victims.
+    # In reverse key order: occupants that are tried first are kept, so of equal ones the first keys become victims.
     last_first = sorted(leaving, reverse=True)
     for identity in sorted(last_first, key=lambda identity: (-lower[identity].priority, gained[identity])):
         spared = leaving.pop(identity)
@@ -110,7 +110,7 @@ def _request_capacity(
         again_ms=view.time_ms + _pause_ms(attempt),
         attempt=attempt,
     )
-    # Shards without candidates get one too: victims are chosen once every shard has answered.
+    # Shards without candidates get a request too: victims are chosen once every shard has answered.
     for shard in range(topics.SHARDS):
         yield links.CapacityRequested(
             shard=shard, key=binding.key, number=view.step, priority=binding.priority, clusters=clusters

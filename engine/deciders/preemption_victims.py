@@ -33,10 +33,10 @@ def answer(indexes: Indexes, view: View) -> Outputs[None]:
     """Answer all open capacity requests with the lower-priority bindings of this shard; yields after each."""
     for key in sorted(view.shard.unanswered_requests):
         request = view.shard.unanswered_requests[key]
-        # In a total order: ``occupants`` iterates over a set. An answer is sent even without candidates: the
-        # requester waits until every shard has answered.
+        # Sorted, because ``occupants`` iterates over a set. Send an answer even without candidates: the requester
+        # waits until every shard has answered.
         candidates = sorted(occupants(request, indexes, view.shard), key=_victim_order)
-        # The first portion: an interpreter may find thousands of requests in a custom object.
+        # Offer only what fits into one record: an interpreter may find thousands of requests in a custom object.
         offers = next(record_sizes.portions(tuple(candidates[:OFFERS_MAX])))
         yield links.CapacityOffered(key=key, number=request.number, shard=view.shard.shard, occupants=offers)
         yield
@@ -106,9 +106,10 @@ def _victim_order(occupant: shapes.Occupant) -> tuple[int, int, str, str]:
 
 
 def _is_evictable(binding: Binding, cluster: str) -> bool:
-    """Whether eviction frees capacity, since the work there is not suspended, and the binding is placed again.
+    """Whether evicting the binding frees capacity in the cluster, and the engine then schedules the binding again.
 
-    That is, a policy claims it, the engine schedules it, and no client has suspended that.
+    Evicting frees capacity unless the work there is suspended. The binding is scheduled again if a policy claims it,
+    the policy names no other scheduler, and no client has suspended its scheduling.
     """
     claim = binding.claim
     return (

@@ -70,7 +70,7 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[bool]:
 
 
 def _was_refused(binding: Binding, chosen: KnownPolicy | None) -> bool:
-    """Whether the policy was refused at the template's last write; a refusal outlasts its policy (``refused``)."""
+    """Whether the last refusal concerns the chosen policy; ``refused`` may also name a former one."""
     return (
         chosen is not None
         and binding.refused is not None
@@ -79,7 +79,7 @@ def _was_refused(binding: Binding, chosen: KnownPolicy | None) -> bool:
 
 
 def _mark(binding: Binding, lazy: KnownPolicy | None) -> Outputs[None]:
-    """Set the labels of the policy ``lazy``, which will take the template over; None restores the claiming policy's."""
+    """Give the template the labels of a lazy policy that will claim it; None restores those of the claiming policy."""
     claim, marked = binding.claim, binding.marked
     if claim is None:
         return
@@ -97,7 +97,7 @@ def _mark(binding: Binding, lazy: KnownPolicy | None) -> Outputs[None]:
 
 
 def _is_refused(binding: Binding, template: Template, chosen: KnownPolicy, view: View) -> Outputs[bool]:
-    """Whether the policy can't be applied to the template yet or at all; records a new refusal."""
+    """Return whether the policy cannot be applied to the template now; record the refusal if it is a new one."""
     obstacle = yield from _obstacle(binding, template, chosen, view)
     if isinstance(obstacle, Refused):
         refused = decisions.ClaimRefused(
@@ -146,8 +146,8 @@ def _retaining_policy(
 ) -> KnownPolicy | None:
     """Return the policy that keeps a template without selecting it; None if the claim lapses.
 
-    As in Karmada, the claim lapses when the policy changes or is deleted. For an imported template, changes do not
-    count while the template has no claim here, or one with an older placement (``_NO_VERSION``).
+    As in Karmada, the claim lapses when the policy changes or is deleted. For an imported template, changes of the
+    policy are ignored while the template has no recorded claim, or one with an older placement (``_NO_VERSION``).
     """
     known = None if holder is None else facts.known_policies.get(holder)
     if known is None or known.policy.is_deleting:
@@ -218,7 +218,7 @@ def _claim(
     ref = claims.reference(chosen.policy)
     spec = chosen.policy.spec
     older = _older_placement(template, chosen)
-    # Claims recorded by releases without dependencies, priorities or schedulers lack these fields and are made again.
+    # Claims of older releases lack the fields for dependencies, priorities or schedulers, so they are made again.
     current = (ref, chosen.version, spec.propagate_deps, schedule_priority(spec), _scheduler(spec))
     if (
         previous
@@ -233,7 +233,7 @@ def _claim(
         )
     ):
         return
-    # If the template has the labels of a lazy policy, the decision that set them has recorded the preemption.
+    # If the template has the labels of a lazy policy, the preemption was recorded when the labels were set.
     preempted = previous.policy if previous and is_preemption and binding.marked is None else None
     made = claimed(binding.key, chosen, preempted)
     if older is not None:

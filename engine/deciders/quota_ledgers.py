@@ -22,24 +22,24 @@ def take(shard: ShardState, key: str, link: links.QuotaRequested) -> bool:
     if link.used or link.wanted:
         ledger.claims[link.key] = QuotaClaim(link.number, link.used, link.wanted)
     if link.wanted:
-        # A key that is open already keeps its position: claims are decided in the order of the dict.
+        # An open claim keeps its position when it is set again: claims are decided in the order of the dict.
         ledger.open[link.key] = True
     else:
         ledger.open.pop(link.key, None)
     if not ledger.claims and not ledger.shown:
-        # The quotas were deleted before the last claim: no decision follows that could remove the ledger.
+        # The quotas were deleted before the last claim was; no decision follows that could remove the ledger.
         del shard.ledgers[key]
     return True
 
 
 def forget_shown(shard: ShardState, key: str, quota: str) -> None:
-    """Forget the use that the last decision on the ledger with this key has of a quota whose limits were removed.
+    """Clear the use of a quota in the last decision on the ledger with this key: the quota's limits were removed.
 
     If the quota is created again before the next step, another decision is necessary to show the use in its status.
     """
     ledger = shard.ledgers.get(key)
     if ledger is not None and quota in ledger.shown:
-        # An empty entry differs from the next use in either case: with amounts, or without the quota.
+        # The next decision has amounts for the quota, or no entry; an empty entry differs from both.
         ledger.shown = {**ledger.shown, quota: {}}
 
 
@@ -51,7 +51,7 @@ def apply(shard: ShardState, data: quota_decisions.QuotaClaimed | quota_decision
         else:
             shard.quota_claims.pop(data.key, None)
         return
-    # Logs of earlier builds have decisions on ledgers without claims, which ``take`` now removes.
+    # Earlier builds kept ledgers without claims, and their logs have decisions on these; ``take`` removes them now.
     ledger = shard.ledgers.setdefault(data.subject, Ledger(data.namespace))
     ledger.shown = data.used
     for verdict in data.verdicts:

@@ -1,9 +1,9 @@
 """Schedule a binding: run a scheduling pass if one is needed, and emit its decision if it is a change.
 
-The triggers are Karmada's. A pass that repeats the current decision emits nothing. A failed pass is
-retried after a fact that may have caused the failure has changed, and not before a delay that doubles with
-each failure. A binding whose policy names another scheduler gets no pass, but takes over an imported
-placement. A binding whose scheduling a client suspended keeps its clusters until a client resumes it.
+The triggers are Karmada's. A pass that repeats the current decision emits nothing. A failed pass is retried
+when a fact changes that may have caused the failure, but not before a delay, which doubles with each failure.
+A binding whose policy names another scheduler gets no pass, but takes over an imported placement. A binding
+whose scheduling a client suspended keeps its clusters until a client resumes its scheduling.
 """
 
 import operator
@@ -75,7 +75,7 @@ def decide(
 
 
 def answer(binding: Binding, view: View) -> Outputs[bool]:
-    """Answer the rebalancers of a binding unless it waits for quotas or groups; return whether they are answered."""
+    """Answer a binding's rebalancers unless it waits for quotas or groups; return whether they are answered."""
     if view.shard.awaits(binding.key):
         return False  # the answer comes with the decision
     for request in (*binding.delayed, *binding.reschedule_requests):
@@ -154,9 +154,8 @@ def _run_pass(
         and restrictions != workload_groups.NO_RESTRICTIONS
         and not workload_groups.has_open_claim(binding, view.shard)
     ):
-        # The restrictions are those at the time of the last claim; the other bindings of the groups may have left
-        # their clusters. If a pass without restrictions succeeds, its clusters are claimed, and the answer has those
-        # of the present.
+        # The restrictions are as of the last claim; the other bindings of the groups may have moved since. If a
+        # pass without restrictions succeeds, its clusters are claimed, and the verdict has the current restrictions.
         other = msgspec.structs.replace(request, apart=frozenset(), together=None)
         if view.facts.decision_cache.decide(other).reason == SUCCESS:
             request, decision = other, _decision(binding, other, view)
@@ -177,7 +176,7 @@ def _decision(binding: Binding, request: requests.Request, view: View) -> Decisi
 
 
 class _Imported(NamedTuple):
-    """An imported placement, without clusters that are not members; ``is_complete``: all its clusters are members."""
+    """An imported placement, reduced to member clusters; ``is_complete``: no cluster was left out."""
 
     placement: imported_placements.ImportedPlacement
     is_complete: bool
@@ -238,7 +237,10 @@ def _emit_decision(
     decision: Decision,
     view: View,
 ) -> Outputs[Decision]:
-    """Emit a successful decision, or the failure if overall quotas do not allow it; return which of them it is."""
+    """Emit and return a successful decision, or the failure if overall quotas do not allow it.
+
+    Emit nothing while the owner of the quotas has not answered.
+    """
     names, replicas = decision.columns
     match (yield from _quota_obstacle(binding, sum(replicas), view)):
         case Refused(fault=fault):
@@ -273,7 +275,7 @@ def _emit_decision(
 
 
 def _failed(decision: Decision) -> tuple[decisions.GroupFailure, ...]:
-    """Return the groups that failed; none if a record does not hold their messages, each of which names all taints."""
+    """Return the groups that failed; none if their messages, each of which names all taints, exceed a record."""
     failed = tuple(decisions.GroupFailure(index=index, message=message) for index, message in decision.failed)
     if not failed:
         return ()

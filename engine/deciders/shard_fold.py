@@ -145,7 +145,7 @@ class ShardFold:
             or state.touched
             or state.waiting
             or state.reported
-            # Take a step before folding more facts: a replay folds a step's facts before its own inputs.
+            # Take a step before folding more facts: a replay folds the facts of a step before the shard's own inputs.
             or self._own_taken
             or self._refused
         )
@@ -232,8 +232,9 @@ class ShardFold:
         # The same calls in the same order as ``decide``; otherwise the recovered state would differ from the owner's.
         self._prepare_step(facts, taken.time_ms, taken.release)
         popped = [key for key, _ in waiting_keys.pop(self.state, taken.processed)]
-        # ``decide_in_portions`` closes each key before it decides the next one. So applying a decision must not
-        # depend on the closing of other keys, and closing a key not on decisions about keys after it.
+        # ``decide_in_portions`` finishes each key before it decides the next one; here all decisions are applied
+        # first. So applying a decision must not depend on whether other keys are finished, and finishing a key must
+        # not depend on decisions about later keys.
         for data in outputs:
             apply_decisions.apply(self.state, data, taken.term, taken.number)
         for key in popped:
@@ -250,7 +251,7 @@ class ShardFold:
     def _begin(self, at_ms: int, facts: Facts) -> None:
         """Begin an ownership of the shard: give each watched cluster a full grace period again.
 
-        Quotas and groups are evaluated again, since the former owner may have been of a release without them. Bindings
+        Quotas and groups are evaluated again, since the former owner may have run a release without them. Bindings
         claim what they use, without another scheduling pass.
         """
         cause = states.Cause(at_ms=at_ms)

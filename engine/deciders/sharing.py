@@ -46,12 +46,12 @@ def compact_template(template: Template) -> Template:
 
 
 def shared_report(report: Report) -> Report:
-    """Return a shared report; those with details of a workload equal no others, and may be large."""
+    """Return a shared report; a report with details of a workload is not shared, since hardly any other equals it."""
     return report if report.values or report.status or report.fault else shared(report)
 
 
 def _work(work: Dispatched, template: Template | None) -> Dispatched:
-    """Return the work with the template's digest object if the digests are equal, and with NOTHING for no labels."""
+    """Return an equal work with shared parts: the template's digest, if it is equal, and NOTHING for no labels."""
     digest = work.digest
     if template is not None and template.digest == digest:
         digest = template.digest

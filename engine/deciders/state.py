@@ -170,7 +170,7 @@ class Need(Struct, frozen=True, gc=False):
 
 
 class Binding(bindings.Binding, kw_only=True, gc=False):
-    """A template, its claim and its clusters; ``declared`` is None before the first claim or need, and once withdrawn.
+    """A template, its claim and its clusters; ``declared`` is None before the first claim or need and after withdrawal.
 
     ``fresh``: a rebalancer requested a reschedule, and no decision has succeeded since. ``blocked``: the last
     decision failed and is to be retried; ``ready_to_retry``: since then a fact changed that may have caused the
@@ -208,7 +208,7 @@ class Binding(bindings.Binding, kw_only=True, gc=False):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether no ``BindingDeclared`` follows the last write of the template, or its policy cannot be applied."""
+        """Whether the last write of the template is not declared yet, or its policy cannot be applied."""
         return self.refused is not None or self.has_undeclared_write
 
     @property
@@ -273,7 +273,7 @@ class Watch(Struct, gc=False):
     ``status`` is the condition Ready (empty: not reported yet); ``since_ms`` is its start as reported,
     ``known_ms`` the time of the first step that knew it (0: none yet). ``heard_ms`` is the time of the last report; the
     cluster counts as silent at ``silent_ms`` (0: never), ``grace_ms`` after this report or the start of the term.
-    ``silenced_ms`` is the ``heard_ms`` with which it was last recorded as silent. ``judged`` is the last decision on
+    ``silenced_ms`` is the ``heard_ms`` at which it was last recorded as silent. ``judged`` is the last decision on
     the cluster's taints, ``act_ms`` the time at which these are to be decided again even without a new report,
     ``queued_ms`` the time since which the cluster waits for others to be emptied first (0: it does not wait).
     """
@@ -323,7 +323,7 @@ class Cause(Struct, frozen=True, gc=False):
 
 
 class Waiting(Struct, frozen=True, gc=False):
-    """Why a key waits: flags, the newest input that touched it, the time of the oldest one, and its ``priority``."""
+    """Why a key waits: its flags and priority, the newest input that touched it, and the time of the oldest one."""
 
     flags: int
     cause: Cause

@@ -1,10 +1,10 @@
 """State preservation: labels with status values from the last report of the cluster that a workload leaves.
 
-Rules and names are Karmada's. The policy names status values and a label for each; the eviction
-records the labels. Works carry the labels of the newest eviction until it ends, if their cluster is the
-workload's only one, if the workload was not in that cluster before, and if the purge mode is ``Directly``. Unlike in
-Karmada, a value that is missing or is no valid label value is left out and recorded with the reason;
-the eviction does not wait for it.
+Rules and names are Karmada's. The policy names status values and a label for each; the eviction records the labels.
+Until the newest eviction ends, a work carries its labels under three conditions: the work's cluster is the
+workload's only one, the workload was not in that cluster before, and the purge mode is ``Directly``. Unlike in
+Karmada, a value that is missing or is no valid label value is left out and recorded with the reason; the eviction
+does not wait for such a value.
 """
 
 from collections.abc import Sequence

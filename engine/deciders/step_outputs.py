@@ -102,7 +102,7 @@ class Collector:
                 self._add(emitted)
 
     def take_all(self, outputs: Outputs[None]) -> Generator[None, None, None]:
-        """Take all that a decider yields, one after the other; yields where it lets other tasks run."""
+        """Take all that a decider yields, in order; yields where the decider lets other tasks run."""
         for emitted in outputs:
             if emitted is None:
                 yield

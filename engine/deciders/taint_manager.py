@@ -30,8 +30,8 @@ _PRODUCER: Final = "TaintManager"
 def decide(binding: Binding, view: View, *, is_changed: bool) -> Outputs[bool]:
     """End evictions that are over and start those that are due; return whether any ended.
 
-    ``is_changed``: the scheduler has not seen the binding's current state, so healthy replacements may not
-    suffice, and a recovered cluster waits for its pass.
+    ``is_changed``: the scheduler has not seen the binding's current state. Then healthy replacements or a recovered
+    cluster end no eviction before the next scheduling pass.
     """
     is_scheduled = _is_scheduled(binding, view.shard) and not is_changed
     ended_evictions = (
@@ -109,7 +109,7 @@ def _deadlines(binding: Binding, facts: Facts, placements: Placements) -> Iterat
 
 
 def _paced_deadline_ms(binding: Binding, cluster: str, deadline_ms: int) -> int:
-    """Return when a binding must leave a cluster; later than ``deadline_ms`` if a taint has evicted it since then.
+    """Return when a binding must leave a cluster: later than ``deadline_ms`` if a taint evicted it after that time.
 
     The scheduler may choose a cluster with a tolerated taint again, although the toleration's seconds are over. In
     Karmada, whose controllers wait for one another, such a binding comes and goes every few seconds. Here it would
@@ -128,7 +128,7 @@ def _is_stranded(binding: Binding, cluster: str, facts: Facts) -> bool:
 
 
 def _is_scheduled(binding: Binding, shard: ShardState) -> bool:
-    """Whether the evicted replicas are assigned elsewhere; False for a binding that is not scheduled here or now."""
+    """Whether the evicted replicas are assigned elsewhere; False if the engine does not schedule the binding now."""
     return (
         binding.condition == SUCCESS
         and binding.claim is not None
@@ -182,7 +182,7 @@ def _tolerates(binding: Binding, cluster: str, facts: Facts, placements: Placeme
     if manifest is None or cluster in facts.leaving:
         return False
     taints = manifest.spec.taints
-    # An assignment applies the placement of the claim; a scheduling pass that fails may not.
+    # An assignment applies the placement of the claim. ``applied`` may be older: a failed pass may not change it.
     digest = binding.claim.placement if binding.claim else binding.applied
     tolerations = placements.get(digest).cluster_tolerations if taints and digest else ()
     return eviction_rules.deadline_ms(taints, tolerations) is None

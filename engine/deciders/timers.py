@@ -14,7 +14,7 @@ TimedObject = Binding | Rebalancer | Watch
 
 
 class Timers:
-    """The times in ``timer_ms`` of all holders, the earliest first.
+    """The times in ``timer_ms`` of all holders (bindings, rebalancers and watches), the earliest first.
 
     The heap also has entries of holders that were deleted or given another time. They are skipped, and dropped each
     time the heap has doubled.
@@ -37,14 +37,14 @@ class Timers:
         return None if holder is None else holder.timer_ms
 
     def pop(self, at_ms: int) -> Iterator[tuple[int, str]]:
-        """Yield the times up to ``at_ms`` with the keys of their holders, whose timers end."""
+        """Yield the due times up to ``at_ms`` with the keys of their holders, and clear these timers."""
         while (holder := self._first()) is not None and holder.timer_ms <= at_ms:
             heapq.heappop(self._heap)
             due_ms, holder.timer_ms = holder.timer_ms, 0
             yield due_ms, holder.key
 
     def set(self, holder: TimedObject, due_ms: int) -> None:
-        """Replace the time of a holder in the state; 0 for never."""
+        """Set the ``timer_ms`` of a holder; 0 for never."""
         if due_ms == holder.timer_ms:
             return
         holder.timer_ms = due_ms

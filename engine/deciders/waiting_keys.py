@@ -28,9 +28,10 @@ def touch_by_fact(shard: ShardState, key: str, flags: int, cause: Cause) -> None
 
 
 def newest(previous: Cause | None, cause: Cause) -> Cause:
-    """Return the later of two causes, as inputs are folded: clusters, policies, then own inputs; each by offset.
+    """Return the later of two causes, in the order in which inputs are folded.
 
-    A previous cause without a position, the begin of a term, is the earlier one.
+    That order is: clusters, policies, the shard's own inputs; each by offset. The start of a term is a cause without a
+    position; as the previous cause it is always the earlier one.
     """
     if previous is None or not previous.position:
         return cause
@@ -74,8 +75,8 @@ def _sort_by_priority(queue: dict[str, Waiting]) -> None:
 
 
 def _merged(previous: Waiting, new: Waiting) -> Waiting:
-    # The newest cause explains the decision, but no report does if something else has changed: members report all the
-    # time. The oldest time measures how long the key has waited.
+    # The newest cause explains the decision. But members report all the time, so a report never replaces a cause of
+    # another kind. The oldest time measures how long the key has waited.
     is_change = bool(new.flags & ~REPORTED) or not previous.flags & ~REPORTED
     since_ms = min(previous.since_ms, new.since_ms)
     return Waiting(
@@ -86,11 +87,11 @@ def _merged(previous: Waiting, new: Waiting) -> Waiting:
 def pop(shard: ShardState, count: int) -> Iterator[tuple[str, Waiting]]:
     """Yield the next ``count`` keys and remove each from its queue as it is yielded.
 
-    Every eighth key comes from the member reports, so that other keys cannot delay them forever. The order does not
-    depend on ``count``: a step that ends early and its replay take the same keys.
+    Every eighth key comes from the queue of member reports, so that other keys cannot delay them forever. The order
+    does not depend on ``count``: a step that ends early and its replay take the same keys.
     """
     waiting, reported = shard.waiting, shard.reported
-    # Listed at once: finding the first item of a dict walks over all that were deleted before it.
+    # List the keys once: finding the first key of a dict again after each deletion walks over all deleted ones.
     first_waiting = iter(list(itertools.islice(waiting, count)))
     first_reported = iter(list(itertools.islice(reported, count)))
     for position in range(1, count + 1):

@@ -29,7 +29,7 @@ class Group(NamedTuple):
 
 
 class GroupRestrictions(NamedTuple):
-    """Clusters that a binding's groups exclude (``apart``), and the only ones allowed (``together``; None: any)."""
+    """Clusters that a binding's groups exclude (``apart``), and the only ones they allow (``together``; None: any)."""
 
     apart: frozenset[str] = frozenset()
     together: frozenset[str] | None = None
@@ -73,7 +73,7 @@ def restrictions(binding: Binding, placements: Placements, shard: ShardState) ->
 
 
 def has_open_claim(binding: Binding, shard: ShardState) -> bool:
-    """Whether the owner of a group sends another verdict when the clusters of the group's other bindings change."""
+    """Whether a claim is not granted yet; the group's owner then answers again when other bindings move."""
     seats = shard.seats.get(binding.key, {})
     return any(seat.wanted and not seat.is_granted for seat in seats.values())
 
@@ -112,9 +112,9 @@ def share(key: str, group: WorkloadGroup) -> Outputs[None]:
     """Grant or refuse the open claims of a group, and send the new verdicts; yields after each claim and record."""
     counts = Counter(name for seat in group.seats.values() for name in seat.reserved)
     placed = sum(bool(seat.reserved) for seat in group.seats.values())
-    # Collected before the first is emitted: applying a verdict removes its claim from ``group.open``.
+    # Collect all verdicts before emitting the first: applying a verdict removes its claim from ``group.open``.
     verdicts: list[group_decisions.GroupVerdict] = []
-    # The same for all bindings without clusters until a claim is granted: thousands of them may wait.
+    # Computed once for all bindings without clusters, until a claim is granted: thousands of them may wait.
     others_of_new: tuple[str, ...] | None = None
     for by in group.open:
         yield
