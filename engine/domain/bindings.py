@@ -121,7 +121,7 @@ class Binding(Struct):
     """State of a binding that follows from decisions about it.
 
     - ``generation``: number of changes of the binding's spec.
-    - ``released``: the last claim while no policy claims the template.
+    - ``released``: the last claim, kept while no policy claims the template.
     - ``marked``: the policy with lazy activation that claims the template at the template's next write.
     - ``applied``: digest of the placement that the last decision used.
     - ``condition``, ``message``: SUCCESS, or why the binding could not be scheduled; empty before the first
@@ -224,8 +224,8 @@ def evict(
 ) -> tuple[Targets, tuple[EvictionTask, ...]]:
     """Return a binding's clusters and tasks after an eviction from one cluster.
 
-    Nothing changes if the binding is not in the cluster, so a repeated eviction has no effect. A cluster that
-    has a task gets no second one.
+    Nothing changes if the binding is not in the cluster, so a repeated eviction has no effect. A cluster with an
+    eviction task gets no second task.
     """
     remaining = tuple(target for target in clusters if target[0] != task.cluster)
     if len(remaining) == len(clusters) or any(other.cluster == task.cluster for other in tasks):

@@ -88,7 +88,7 @@ def object_key(key: str) -> str:
 
 
 def with_engine_fields(written: shapes.Object, stored: bytes) -> shapes.Object:
-    """Return the status that a client wrote, with the parts of the stored status that only the engine writes."""
+    """Return the status that a client wrote; parts that only the engine writes come from the stored status."""
     own = _DECODE_FIELDS(stored) if stored else {}
     fields = {name: value for name, value in written.items() if name not in _OWN}
     return {**fields, **{name: own[name] for name in _OWN if name in own}}
@@ -97,7 +97,7 @@ def with_engine_fields(written: shapes.Object, stored: bytes) -> shapes.Object:
 def shown(stored: Json, overall: Json) -> Json:
     """Return the status of a FederatedResourceQuota from its stored parts and the overall limits in its spec.
 
-    The stored use of a resource whose limit was removed since is left out: the engine no longer adds it up.
+    The stored use of a resource is left out if its limit was removed: the engine no longer updates it.
     """
     known = {name: value for name, value in stored.items() if name not in _OWN}
     of_members = object_at(stored, MEMBERS)

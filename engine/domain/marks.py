@@ -116,7 +116,7 @@ NO_CLAIM: Final = Claim()
 
 
 class Propagation(Struct, frozen=True, kw_only=True):
-    """The facts that set the labels and annotations of a template's object in a cluster; empty facts set none."""
+    """The facts that set the labels and annotations of a template's object in a cluster; an empty fact sets none."""
 
     template: shapes.WorkloadRef
     cluster: str
@@ -234,9 +234,9 @@ def propagated(template_object: KubeObject, propagation: Propagation) -> KubeObj
 
 
 def restored(value: KubeObject, original: KubeObject) -> KubeObject:
-    """Return an overridden object with the marks of the original one, which overrides cannot remove.
+    """Return an overridden object with the marks of the original one, which overrides cannot change.
 
-    Those of the claiming policy are the template's, so overrides may change them.
+    Marks of the claiming policy are not restored: they are part of the template, so overrides may change them.
     """
     labels, annotations = (
         {name: str(texts[name]) for name in names if name in texts and name not in CLAIMS}

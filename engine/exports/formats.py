@@ -45,9 +45,9 @@ class _Line(Struct, frozen=True, omit_defaults=True):
 
 
 def write(path: Path, batch: Sequence[StoredRecord], form: Format) -> int:
-    """Write a file of records; return how many it has, since records that are no CloudEvents have no such form.
+    """Write a file of records; return the number of records in it.
 
-    Raises ExportError if the format needs a package that is missing.
+    Formats of CloudEvents leave out all other records. Raises ExportError if the format needs a missing package.
     """
     return _WRITERS[form](path, batch)
 

@@ -182,7 +182,7 @@ def _add_file(
         path, unfinished = directory / name, directory / f"{name}.part"
         count = formats.write(unfinished, taken, manifest.records)
         with unfinished.open("rb") as written:
-            # Before the manifest names the file: after a power failure the export continues behind it.
+            # Sync before the manifest names the file, since the next export continues after the files in the manifest.
             os.fsync(written.fileno())
             content = written.read()
         unfinished.rename(path)
@@ -219,7 +219,7 @@ async def load(log: port.NumberedLog, directory: Path, progress: Progress) -> in
         )
     if log.last_number():
         raise ExportError(f"the log is not empty: it contains {log.last_number()} records")
-    # Before the first append, since an imported record cannot be taken back.
+    # Check all files before the first append, since an imported record cannot be taken back.
     await asyncio.to_thread(_check_files, directory, manifest)
     count = 0
     for file in manifest.files:

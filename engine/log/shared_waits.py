@@ -59,7 +59,7 @@ class SharedRequest(Generic[_Answer]):
     async def _run(self, before: "asyncio.Task[_Answer] | None") -> _Answer:
         if before is not None:
             await asyncio.wait((before,))
-        # Before the request: callers that arrive from now on must start a request of their own.
+        # Set both before the request: callers that arrive during the request must start one of their own.
         self._running, self._next = self._next, None
         return await self._request()
 

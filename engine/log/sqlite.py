@@ -60,7 +60,7 @@ class _Files(msgspec.Struct):
     number: int
 
     def check(self) -> None:
-        """Raise OSError if a file was removed or replaced; SQLite would write to the former one, which may be lost."""
+        """Raise OSError if a file was removed or replaced: SQLite would write to the old file, which may be lost."""
         if _identities(self.path) != self.identities:
             message = (
                 f"{self.path.name} or its write-ahead log was removed or replaced; put the former files back"
@@ -186,7 +186,10 @@ class SqliteLog:
                 return
 
     def _next(self) -> _Waiting | None:
-        """Return the next append, None at the end; after a failure to write the file, try that until it succeeds."""
+        """Return the next append; None at the end.
+
+        After a failed write, test periodically whether the file can be written again, until an append arrives.
+        """
         while self.fault:
             with suppress(queue.Empty):
                 return self._queue.get(timeout=port.AFTER_FAILURE_S)

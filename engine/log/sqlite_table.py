@@ -92,9 +92,10 @@ def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
 
 
 def _insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
-    """Insert rows with one statement; rows of NULL, which it skips, fill it up to one of few sizes.
+    """Insert rows with one statement, which is filled up with rows of NULL; the statement skips these.
 
-    A statement keeps the values of its last execution in memory, so one for each number of rows would take 10 MB.
+    Statements exist only for a few numbers of rows: each keeps the values of its last execution in memory, so a
+    statement for every number would take 10 MB.
     """
     size = _SIZES[bisect_left(_SIZES, len(rows))]
     padding = repeat(None, (size - len(rows)) * len(_TYPES))
@@ -199,7 +200,7 @@ def prepare(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
 def write_application_id(connection: sqlite3.Connection) -> None:
     """Write the id that marks the file as a log; raises sqlite3.Error if the file cannot be written.
 
-    Written again, it changes nothing.
+    Writing the id again changes nothing.
     """
     connection.execute(f"PRAGMA application_id = {_APPLICATION}")
 
@@ -268,7 +269,7 @@ def rows_by_number(connection: sqlite3.Connection, after: int, limit: int) -> li
 
 
 def ends(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
-    """Return the end of each partition; reading finds a record with an unknown one."""
+    """Return the end of each known partition; reading detects records of unknown ones."""
     rows: list[tuple[int, int]] = connection.execute(_ENDS).fetchall()
     return {place_of(slot): end for slot, end in rows if _is_slot(slot)}
 
@@ -276,7 +277,7 @@ def ends(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
 def _select(connection: sqlite3.Connection, statement: str, where: tuple[int, ...]) -> list[Row]:
     """Return the rows of a statement, until their values have ``port.READ_BYTES_MAX`` bytes or more in total.
 
-    Raises LogCorruptedError if a column has another type: one bit distinguishes a text and a blob.
+    Raises LogCorruptedError if a column has a wrong type: one damaged bit can turn a text into a blob.
     """
     rows: list[Row] = []
     size = 0

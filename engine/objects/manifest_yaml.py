@@ -199,7 +199,7 @@ class _Composer:
         return fields
 
     def _repeat(self, field_path: str, line: int) -> None:
-        """Handle a repeated field; raises Unreadable unless the caller collects repeated fields, the first 100."""
+        """Handle a repeated field; raises Unreadable unless the caller collects repeated fields (the first 100)."""
         repeated = self._budget.repeated
         if repeated is None:
             raise Unreadable(field_path, "occurs twice in one object", "keep one of them", line=line)

@@ -72,7 +72,7 @@ class Selection:
             cells = self._scopes.setdefault(scope_of(selector.namespace, selector), {})
             for index_key in index_keys(selector):
                 entries = cells.setdefault(index_key, [])
-                # None matches every template with this index_key, so one such entry is enough.
+                # The entry None matches every template with this index key, so one such entry is enough.
                 if compiled is not None or None not in entries:
                     entries.append(compiled)
 
@@ -109,7 +109,7 @@ NO_SELECTION: Final = Selection(())
 
 
 def is_met(cell: Cell, template: Template) -> bool:
-    """Whether a selector of the cell matches the template, which has the cell's index_key."""
+    """Whether a selector of the cell matches a template that has the cell's index key."""
     return any(selector is None or selector.matches(template.labels) for selector in cell)
 
 

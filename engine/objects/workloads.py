@@ -152,7 +152,7 @@ def _value_at(root: object, path: str) -> object:
 
 
 def _requests(pod: _PodSpec) -> Requests | None:
-    """Requests of a pod: per resource, the containers' sum or the largest init container if larger; plus overhead.
+    """Requests of a pod: of each resource, the containers' sum or the largest init container, if larger; plus overhead.
 
     A request of 0 counts as no request.
     """

@@ -124,7 +124,7 @@ class Overrides:
 
 
 def are_equal(refs: tuple[shapes.OverrideRef, ...], other: tuple[shapes.OverrideRef, ...]) -> bool:
-    """Whether both name the same rules with the same content; the policies' offsets are ignored."""
+    """Whether two works' overrides name the same rules with the same content; the policies' offsets are ignored."""
     return refs == other or list(map(_order_key, refs)) == list(map(_order_key, other))
 
 

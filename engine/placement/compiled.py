@@ -36,7 +36,7 @@ class Strategy(enum.Enum):
 
 
 class Filter:
-    """One filter rule; ``codes`` are the indexes in ``texts`` of the reasons to exclude each cluster (0: it passes)."""
+    """One filter rule; ``codes`` has for each cluster the index in ``texts`` of the reason to exclude it (0: none)."""
 
     __slots__ = ("codes", "excused", "texts")
 

@@ -133,13 +133,14 @@ def _cached(cache: dict[int, Result], number: int, build: Callable[[], Result]) 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """One decision; the properties give the chosen clusters.
 
-    ``status``, ``reason`` and ``message`` are those of the Scheduled condition, empty if there was nothing to
-    do. ``changed`` means that the binding's clusters must be written (emptied if no cluster fits),
-    ``records_placement`` that the placement is recorded as applied, ``retry`` that Karmada tries the same request
-    again, ``is_open`` that it may succeed later: no cluster fits the first affinity group, but a later one lacks
-    capacity. ``excluded`` has the number of clusters by the reason of their exclusion; it is shared, and callers
-    must not modify it. ``failed`` are the affinity groups that failed, by index, each with its message; empty for a
-    placement without groups.
+    - ``status``, ``reason``, ``message``: those of the Scheduled condition; empty if there was nothing to do.
+    - ``changed``: the binding's clusters must be written (emptied if no cluster fits).
+    - ``records_placement``: the placement is recorded as applied.
+    - ``retry``: Karmada tries the same request again.
+    - ``is_open``: the request may succeed later, because a later affinity group only lacks capacity, although no
+      cluster fits the first one.
+    - ``excluded``: number of clusters by the reason of their exclusion; shared, so callers must not modify it.
+    - ``failed``: the affinity groups that failed, by index, each with its message; empty without groups.
     """
 
     current: tuple[tuple[str, int], ...]

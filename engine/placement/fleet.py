@@ -152,7 +152,7 @@ class Fleet:
         positions: encoded_columns.Integers,
         replicas: encoded_columns.Integers,
     ) -> None:
-        """Cache the columns of a new assignment. Call it before the fleet changes, which invalidates ``positions``."""
+        """Cache the columns of a new assignment; call it before the fleet changes, since a change moves positions."""
         self._previous_assignments.cache_columns(pairs, positions, replicas)
 
     def nodes(self) -> resource_models.Models | None:

@@ -34,8 +34,8 @@ def _select_clusters(
 ) -> encoded_columns.Integers:
     """Return the best ``maxGroups`` clusters.
 
-    If replicas are divided, some are exchanged for clusters with more capacity until all replicas fit. Raises
-    SpreadError if there are fewer than ``minGroups`` clusters, or the replicas do not fit.
+    If replicas are divided, some of these clusters are exchanged for clusters with more capacity until all replicas
+    fit. Raises SpreadError if there are fewer than ``minGroups`` clusters, or the replicas do not fit.
     """
     if len(context.index) < constraint.min_groups:
         msg = "the number of feasible clusters is less than spreadConstraint.MinGroups"
@@ -54,7 +54,10 @@ def _select_clusters(
 def _with_more_capacity(
     order: encoded_columns.Integers, available: encoded_columns.Integers, count: int, replicas: int
 ) -> encoded_columns.Integers | None:
-    """Return the order with its first ``count`` clusters replaced, from the last, until all replicas fit, else None."""
+    """Exchange some of the first ``count`` clusters for clusters with more capacity until all replicas fit there.
+
+    The exchange begins with the last of them. Return the new order; None if the replicas do not fit.
+    """
     capacities = available[order]
     total = int(capacities[:count].sum())
     if total >= replicas:
@@ -169,7 +172,7 @@ def _score(
     clusters: placements.SpreadConstraint,
     ranks: tuple[list[str], encoded_columns.Integers],
 ) -> tuple[encoded_columns.Integers, list[combinations.Region]]:
-    """Return the candidates ordered by region, in each the best first, and the regions with their scores."""
+    """Return the candidates ordered by region, the best of each region first, and the regions with their scores."""
     names, codes = ranks
     order = context.order
     coded = codes[context.index]

@@ -104,7 +104,7 @@ def changes(
 
     ``decided_ms`` has the virtual time of the first decision about each of them, in milliseconds.
     ``failed`` are the clusters that fail or are not ready at the end, ``unready`` those that were not ready before.
-    Replicas in these are not ready, whatever the clusters reported last.
+    Replicas in these clusters are not ready, whatever the clusters reported last.
     """
     lowest = _lowest_ready(before, happened, {*failed, *unready})
     result: list[WorkloadChange] = []
@@ -140,7 +140,7 @@ def changes(
 
 
 def caused(prediction: Prediction, unchanged: Prediction) -> Prediction:
-    """Return a prediction without the changes that happen in the same way without the change (``unchanged``)."""
+    """Remove effects from a prediction that ``unchanged``, the prediction without the change, has as well."""
     others = {change.key: change for change in unchanged.changed}
     unplaced = frozenset(unchanged.unplaced)
     loads_by_name = {load.name: load for load in unchanged.clusters}
@@ -318,7 +318,7 @@ def _lowest_ready(
 
 
 def _excess(replicas: Mapping[str, int], others: Mapping[str, int]) -> int:
-    """Return how many of the replicas are in clusters where ``others`` has fewer."""
+    """Return the sum, over all clusters, of the replicas beyond those that ``others`` has in the same cluster."""
     return sum(max(count - others.get(name, 0), 0) for name, count in replicas.items())
 
 
@@ -344,7 +344,7 @@ def _texts(used: Mapping[str, int]) -> dict[str, str]:
 
 
 def _helpful_clusters(fold: ShardFold, key: str, facts: Facts) -> tuple[str, ...]:
-    """Return the clusters in which more capacity helps a binding; none if something else than capacity is missing."""
+    """Return the clusters in which more capacity helps a binding; none if capacity is not all that is missing."""
     binding = fold.state.bindings[key]
     if binding.declared is None or binding.claim is None:
         return ()

@@ -47,8 +47,8 @@ class Remedy(Struct, frozen=True, rename="camel"):
 class Result(Struct, frozen=True, rename="camel"):
     """The predicted effect of an outage.
 
-    ``missing`` replicas are in no working cluster at the end. Those of them that do not stay assigned to a failed
-    cluster need ``needed`` more capacity in clusters that their policies allow; ``remedies`` say where.
+    ``missing`` replicas are in no working cluster at the end. ``needed`` is the additional capacity for those of
+    them that do not stay assigned to a failed cluster; ``remedies`` name clusters for it that their policies allow.
     ``recovered_ms`` is the virtual time until the engine was stable; None if replicas are missing.
     """
 
@@ -75,7 +75,7 @@ class Latest(Struct):
     def take(self, result: Result, number: int, ended_ms: int) -> None:
         """Add a result.
 
-        One that started at a later log ``number`` begins a new drill; one that started at an earlier is outdated.
+        A result with a later log ``number`` begins a new drill; a result with an earlier one is ignored.
         """
         if number < self.number:
             return

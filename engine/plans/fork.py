@@ -58,7 +58,7 @@ class Fork:
         member_models.load(models, self.members)
         self.before = comparison.start_of(folds, self.capacity())
         self.heartbeats = member_models.heartbeats(models, facts)
-        # A plan has no agents: without these reports, all their clusters would be silent before long.
+        # A fork runs no agents: without these reports, the clusters of all agents would soon count as silent.
         await self.log.append(
             [member_models.heartbeat(name, known, self.now_ms) for name, known in self.heartbeats.items()]
         )

@@ -53,7 +53,7 @@ class _RunningWorkload(Struct, frozen=True, gc=False):
 
     def history(self, cluster: str, key: str) -> member_history.WorkloadHistory:
         declared, work, report = self.declared, self.work, self.report
-        # A suspended work leaves the previous work running, which is the reported one.
+        # A suspended work leaves the previous work running; the report shows that one.
         version = (report.term, report.step) if work.suspended and report else (work.term, work.step)
         applied = works.WorkApplied(
             cluster=cluster,

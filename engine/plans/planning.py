@@ -73,7 +73,7 @@ async def predict_on(
 async def outcome(
     fork: Fork, question: Question, progress: Callable[[int], None] = lambda _: None
 ) -> Prediction:
-    """Return what happens after a change, whether it causes it or not; raises the same errors as ``predict``."""
+    """Return everything that happens after a change, even if not caused by it; raises the errors of ``predict``."""
     forked, number = fork.log, fork.number
     began_ms = fork.begin(question.began_ms, question.faults)
     await fork.take_over()
@@ -133,7 +133,7 @@ def _without_eviction(failed: Collection[str], fork: Fork) -> list[str]:
 
 
 def _silenced(failed: set[str], fork: Fork) -> list[str]:
-    """Return the notes after how long the engine notices failures of clusters whose agents fail with them."""
+    """Return notes on how long the engine takes to notice failures of clusters whose agents fail with them."""
     by_grace: dict[int, list[str]] = {}
     for name in sorted(failed & fork.heartbeats.keys()):
         by_grace.setdefault(fork.heartbeats[name].grace_seconds, []).append(name)

@@ -9,12 +9,15 @@ from events.json_values import Json
 class WorkloadChange(Struct, frozen=True, kw_only=True, rename="camel"):
     """A workload before and after; ``ready_min`` is the smallest number of ready replicas in between.
 
-    ``stopped`` and ``started`` are the numbers of replicas removed from and added to clusters. ``running`` are the
-    replicas in clusters that keep them at the end although the workload is evicted from there. A workload that
-    does not exist has no clusters. ``missing`` replicas of its template are in no working cluster at the end, and
-    ``unassigned`` of them in no failed cluster either. These request ``missing_requests``, as Kubernetes quantities;
-    more capacity in a cluster in ``needed_in`` would place them. ``decided_ms`` is the virtual time of the first
-    decision about the workload; None if there is none.
+    A workload that does not exist has no clusters.
+
+    - ``stopped``, ``started``: numbers of replicas removed from and added to clusters.
+    - ``running``: replicas that an eviction has not stopped yet at the end, by cluster.
+    - ``missing``: number of the template's replicas that are in no working cluster at the end.
+    - ``unassigned``: number of the missing replicas that are in no failed cluster either.
+    - ``missing_requests``: requests of the unassigned replicas, as Kubernetes quantities.
+    - ``needed_in``: clusters in which more capacity would place the unassigned replicas.
+    - ``decided_ms``: virtual time of the first decision about the workload; None if there is none.
     """
 
     key: str

@@ -16,7 +16,7 @@ class RecordedShards:
 
     @property
     def shards(self) -> dict[int, tuple[ShardFold, Facts]]:
-        """The shards, each with its facts, all of which the shard has seen."""
+        """Each shard with its facts; the shard has seen all of them."""
         return {shard: result for group in self._replays for shard, result in group.shards.items()}
 
     @property

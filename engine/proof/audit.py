@@ -1,8 +1,8 @@
 """Audit of rules: decide every recorded step again with the rules of this release, or with changed ones.
 
-Each step is decided from the state after the recorded steps before it, so a decision that differs does not make
-later ones differ. For this, each shard is folded twice: once as recorded and once to decide. After a step that
-differs, the second fold is replaced by a copy of the first.
+Each step is decided from the state after the recorded steps before it, so a differing decision does not make later
+decisions differ. To this end each shard has two folds: one applies the recorded steps, the other decides. After a step
+that differs, the second fold is replaced by a copy of the first.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -212,7 +212,7 @@ def _by_key(events: Iterable[shapes.Event]) -> dict[str, dict[str, Json]]:
 
 
 def _reason(before: dict[str, Json], after: dict[str, Json], names: Sequence[str]) -> str:
-    """Describe in a few words how decisions on a key differ, by the first differing event; others follow from it."""
+    """Describe in a few words how decisions on a key differ, by the first differing event, which causes the others."""
     lost = [name for name in names if name not in after]
     gained = [name for name in names if name not in before]
     if lost and gained:

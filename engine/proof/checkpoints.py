@@ -183,8 +183,8 @@ async def differing(log: port.NumberedLog, checkpoints: Sequence[Checkpoint]) ->
 
 
 async def _differing(log: port.NumberedLog, checkpoints: Sequence[Checkpoint]) -> list[Finding]:
-    # From the first record on, also if the checkpoints before the first one are missing: each has a digest over
-    # all records.
+    # Begin with the first record of the log, even if the oldest checkpoints are missing: each checkpoint has a
+    # digest over all records before it.
     history = _History(None)
     for checkpoint in checkpoints:
         last = min(checkpoint.number, log.last_number())

@@ -49,10 +49,10 @@ class _Early(Struct):
 class RecordOrigins:
     """Checks all records. ``findings`` are errors, ``notes`` are foreign records without effect.
 
-    Only outputs and steps of ``shards`` are checked; with shard 0 also records that name no shard. Steps with a
-    sequence number above ``until`` are not proved, so their outputs are no findings. ``starts`` has the chains of the
-    shards before the first record (default: empty); outputs of steps in them are not checked. ``unnumbered`` is the
-    reason why outputs of the last steps may have no sequence numbers; empty if all have them.
+    Only outputs and steps of ``shards`` are checked; if shard 0 is one of them, also records that name no shard. Steps
+    with a sequence number above ``until`` are not proved, so their outputs are no findings. ``starts`` has the chains
+    of the shards before the first record (default: empty); outputs of steps in these chains are not checked.
+    ``unnumbered`` is the reason why outputs of the last steps may have no sequence numbers; empty if all have them.
     """
 
     unnumbered = ""
@@ -228,7 +228,7 @@ class RecordOrigins:
         expected = self.chains[record.partition]
         if expected.take(record, step):
             if record.partition in self._broken:
-                # The chain continues with this step, so the earlier step that did not follow the chain was
+                # The chain continues with this step. So the earlier step, which did not follow the chain, was
                 # foreign.
                 earlier = self._broken.pop(record.partition)
                 message = "the record claims to be a step, but does not continue the chain; it has no effect"

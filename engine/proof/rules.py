@@ -125,7 +125,7 @@ class ChangedLog:
         try:
             return self._changed_decoded(record)
         except DECODING_ERRORS:
-            return record  # a producer's record that the engine refused, or a foreign one: it has no effect
+            return record  # a record that the engine refused, or a foreign one: neither has an effect
 
     def _changed_decoded(self, record: StoredRecord) -> StoredRecord:
         match codec.decode(record):
@@ -147,7 +147,7 @@ _CHANGED_TYPES: Final = frozenset(
 
 
 def _with_data(record: StoredRecord, envelope: records.Envelope, data: shapes.Event) -> StoredRecord:
-    """Return the record with other data, in binary mode; it keeps the checksum, which steps declare of outputs."""
+    """Return the record with other data, in binary mode; its checksum stays, since steps declare those of outputs."""
     return records.StoredRecord(
         record.topic,
         record.partition,

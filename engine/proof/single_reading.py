@@ -111,9 +111,9 @@ class SingleReading:
         return records
 
     def _is_in_place(self, record: StoredRecord) -> bool:
-        """Return whether a record has the next offset of its partition, which no checksum covers; note it if not.
+        """Return whether a record has the next offset of its partition; add it to ``misplaced`` if not.
 
-        True for all records after one that cannot be read, and on Kafka.
+        No checksum covers the offset. Always True on Kafka, and after a record that cannot be read.
         """
         if self.unreadable or not isinstance(self._log, sqlite_reading.SqliteReader):
             return True

@@ -155,8 +155,8 @@ async def _verify_shards(
             proved[taken.shard] = False
             replayed.leave_out(taken.shard)
         else:
-            # A recomputed step of another release names this one, so its digest differs; the next step names the
-            # recorded digest.
+            # A step of another release, computed again, names this release, so its digest differs. The next step
+            # names the recorded digest.
             step.fold.state.digest = chain.step_digest(recorded.record.value)
     for shard, error in replayed.unreadable.items():
         del proved[shard]

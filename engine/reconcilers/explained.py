@@ -54,7 +54,7 @@ class Preempted(Struct, frozen=True, rename="camel"):
 class Basis(Struct, frozen=True, rename="camel"):
     """The step in which the decision was made; it determines the inputs (``ends``), the time and the rules.
 
-    ``number`` is that of its last decision: the views as of this number show them all.
+    ``number`` is that of the step's last decision: views as of this number show all decisions of the step.
     """
 
     shard: int

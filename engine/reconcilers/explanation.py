@@ -23,8 +23,9 @@ from events import decisions, keys, shapes, times
 class _Newest(Struct):
     """The newest decisions on a binding, up to the requested position.
 
-    ``placed`` is the number of the step that scheduled it, ``required`` the step in which the needs of other bindings
-    last changed, ``waits`` the step since which it is not scheduled, with the reason (another scheduler, suspended).
+    ``placed`` is the number of the step that scheduled the binding. ``required`` is the step in which the needs of
+    other bindings last changed. ``waits`` is the step since which the engine does not schedule the binding, with the
+    reason (another scheduler, suspended).
     ``is_deleted``: the template was deleted after these decisions, and none was created since.
     """
 

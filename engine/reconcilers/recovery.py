@@ -112,7 +112,7 @@ async def take_own(
         batch = await _read_up_to(log, topic, fold.state.shard, fold.ends[topic], end, most)
         most -= len(batch)
         for record in batch:
-            # Awaiting costs as much as taking a small record.
+            # Await only for large records: an await costs as much as taking a small one.
             if len(record.value) > loop_share.LARGE_BYTES:
                 await loop_share.apart(len(record.value), fold.take, record)
             else:

@@ -67,8 +67,8 @@ class Replay:
     """Replays shards from the beginning of the log, or from a snapshot.
 
     A shard with unreadable records is left out; any other LogError ends the replay. With ``doubled`` each shard
-    has a second fold, which begins with an empty state. Without ``outputs`` the recorded steps have none. Steps with
-    sequence numbers above ``last`` are not replayed, and nothing that only they had seen is folded.
+    has a second fold, which begins with an empty state. Without ``outputs`` the outputs of steps are not read. Steps
+    with sequence numbers above ``last`` are not replayed, and inputs that only such steps had seen are not folded.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Replay:
 
     @property
     def shards(self) -> dict[int, tuple[shard_fold.ShardFold, Facts]]:
-        """The readable shards, each with the facts of its group, all of which the shard has seen."""
+        """Each readable shard with the facts of its group; the shard has seen all of them."""
         return {
             shard.fold.state.shard: (shard.fold, group.facts)
             for group in self._groups
@@ -140,7 +140,7 @@ class Replay:
                 # A copy: steps change the facts, and the same snapshot may be replayed again.
                 group.facts = group.facts.copy()
                 self._snapshot = None
-        # A group that splits appends its new group, so the loop reaches that as well.
+        # A group that splits appends the new group to the list, so this loop reaches the new group as well.
         for group in self._groups:
             while earliest := self._earliest(group):
                 shard, step = earliest
@@ -155,8 +155,8 @@ class Replay:
         If several steps had seen the same facts, take the one with the smallest number in the log: verification reads
         the log in number order and keeps in memory what the replay has not taken yet.
 
-        Of two workers' steps, each may have seen more facts than the other in some topic. No order of the facts
-        suits both, so shards that had seen fewer facts of a topic continue in a new group.
+        The steps of two workers may each have seen more facts of one topic than the other. Then no order of the facts
+        suits both, so the shards that had seen fewer facts of a topic continue in a new group.
         """
         waiting = [(shard.fact_ends, shard.step.record.number, shard) for shard in group.shards if shard.step]
         if not waiting:

@@ -64,7 +64,8 @@ class SnapshotSchedule:
     def due_ms(self, *, is_storm: bool) -> int | None:
         """Return when a snapshot is due; None if snapshots are off or there are too few new records.
 
-        At least ``SNAPSHOT_RECORDS_MIN`` are necessary; while keys wait (``is_storm``), ``SNAPSHOT_RECORDS_MAX``.
+        At least ``SNAPSHOT_RECORDS_MIN`` new records are necessary, or ``SNAPSHOT_RECORDS_MAX`` while keys wait
+        (``is_storm``).
         """
         new_records = self._log.change_count() - self._stored_moves
         if not self.is_on or new_records < SNAPSHOT_RECORDS_MIN:

@@ -141,7 +141,7 @@ async def newest(
             with contextlib.suppress(OSError):
                 await anyio.to_thread.run_sync(store.drop, number)
         except (port.LogCutError, port.LogCorruptedError, OSError) as error:
-            # The log or the storage failed, not the snapshot: keep it, it may be usable after a repair.
+            # The log or the storage failed, so keep the snapshot: it may be usable after a repair.
             _log.warning("snapshot skipped", number=number, reason=str(error))
         else:
             return snapshot
@@ -173,7 +173,7 @@ def _save(
     header = _Header(FORMAT, release.RELEASE, [len(part) for part in parts])
     content = [msgspec.json.encode(header), b"\n", *parts]
     store.write(number, [_digest(content), *content])
-    # After the write: a process that ends in between leaves one snapshot too many, not one too few.
+    # Delete after the write: a process that ends in between leaves one snapshot too many, not one too few.
     for number_dropped in store.numbers()[_RETAINED:]:
         store.drop(number_dropped)
     return sum(header.sizes)

@@ -107,7 +107,7 @@ class Measures(Collector):
 
 
 class Pace:
-    """How long a worker lets inputs gather before its next turn, by the load of its turns.
+    """How long a worker waits for more inputs before its next turn, by the load of its turns.
 
     A step has a fixed cost (its record, its commit, a wake-up of each reader), so under load few large steps decide
     more than many small ones. With little load the worker does not wait.

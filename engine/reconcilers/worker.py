@@ -83,7 +83,7 @@ class Worker:
         self._pace = turns.Pace()
 
     def start_from(self, rebuilt: Mapping[int, tuple[shard_fold.ShardFold, Facts]]) -> None:
-        """Make the first recovery use, and change, these rebuilt shards instead of reading the log."""
+        """Let the first recovery use these rebuilt shards instead of reading the log; the worker changes them."""
         self._rebuilt = dict(rebuilt)
 
     def assign(self, shards: Iterable[int]) -> None:
@@ -105,12 +105,12 @@ class Worker:
         with suppress(port.LogError):
             await self._committed()
         self._is_in_sync = False
-        # Release all: a failed takeover owns shards without folds, and nothing else would release them.
+        # Release all: after a failed takeover the owner has shards without folds, which nothing else would release.
         await self._release(range(topics.SHARDS))
         await self._take_over(self._claimable())
 
     async def _take_over(self, shards: Sequence[int]) -> None:
-        """Take shards over: each takes a step first, then its facts are folded up to the same end as the others'.
+        """Take shards over: let each take a step, then fold its facts up to the same end as those of the others.
 
         Unreadable shards are quarantined. If the takeover fails for another reason, the next turn recovers, which
         releases the shards.
@@ -201,7 +201,7 @@ class Worker:
         if self._claimable() != [fold.state.shard for fold in self.folds]:
             await self._committed()
             await self._adjust()
-        # From here on memory is ahead of the log: if this method does not complete, the next turn must recover.
+        # From here on, memory is ahead of the log: if this method does not complete, the next turn must recover.
         self._is_in_sync = False
         await self._owner.check()
         due_ms = self._snapshot_due_ms()
@@ -246,7 +246,7 @@ class Worker:
             )
         if all(self.facts.ends[topic] >= ends.get((topic, 0), 0) for topic in topics.FACT_TOPICS):
             return ends
-        # No links while facts are left: their senders may have seen these.
+        # Take no links while facts are left to fold: the senders of the links may have seen these facts.
         return {slot: end for slot, end in ends.items() if slot[0] != topics.LINKS}
 
     async def _commit(self, steps: Sequence[shard_fold.Step]) -> _CommittedTurn:

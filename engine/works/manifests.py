@@ -38,7 +38,7 @@ _OBJECT: Final = msgspec.json.Decoder(dict[str, object])
 class RenderInput(NamedTuple):
     """The position of a template in the log, and the replicas, labels and overrides of one cluster.
 
-    No field has a default, so that no caller renders a work without one of them.
+    No field has a default, so that no caller forgets one.
     """
 
     shard: int
@@ -231,9 +231,9 @@ def render(
 
 
 def _encoded(value: KubeObject) -> bytes | None:
-    """Encode an object; None if it is nested deeper than a record may be, since its readers rely on that limit.
+    """Encode an object; None if it is nested deeper than a record may be, because readers rely on that limit.
 
-    Each patch is in one record, but several together may nest an object deeper.
+    The record of each patch is within the limit, but several patches together may exceed it.
     """
     try:
         manifest = msgspec.json.encode(value.document)

@@ -91,6 +91,6 @@ def read(kind: str, manifest: bytes | msgspec.Raw) -> Strategy | None:
         max_unavailable=default_unavailable if rolling.max_unavailable is None else rolling.max_unavailable,
         partition=rolling.partition or 0 if kind == _STATEFUL else 0,
         is_paused=spec.paused is True,
-        # Nothing checks the number in a template, and a time must fit into a float.
+        # The number in a template may be anything, but a time must fit into a float.
         deadline_s=_DEADLINE_S if deadline_s is None else min(max(deadline_s, 0), limits.SECONDS_MAX),
     )

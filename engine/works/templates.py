@@ -226,7 +226,7 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         labels = (pod.metadata and pod.metadata.labels) or {}
     except (msgspec.MsgspecError, quantity.QuantityError, RecursionError):
         return EMPTY
-    # The ReplicaSet of a Deployment has the Deployment's digest as a label.
+    # The digest of a Deployment's pod template is a label on the Deployment's ReplicaSet.
     own_digest = labels.get(HASH_LABEL) if decoded.kind == REPLICA_SET else None
     digest = own_digest or letters(canonical_json(_pod_template(manifest)), _DIGEST_LETTERS)
     annotations, kind = decoded.metadata.annotations or {}, (decoded.api_version, decoded.kind)

@@ -28,7 +28,7 @@ class Address(Struct, frozen=True, kw_only=True):
     security: Security = NO_SECURITY
 
     def topic(self, name: str) -> str:
-        """Return a name with the log's prefix, as a topic, a group or a transactional id has it on Kafka."""
+        """Return the name of a topic, a group or a transactional id on Kafka, which begins with the log's prefix."""
         return self.prefix + name
 
 
@@ -36,7 +36,7 @@ def parse(text: str) -> Address:
     """Parse an address; the password may be set in REBALLAST_KAFKA_PASSWORD instead. Raises AddressError."""
     try:
         parts = urlsplit(text)
-    except ValueError:  # a bracket without its partner
+    except ValueError:  # an unmatched bracket
         parts = urlsplit("")
     if parts.scheme != SCHEME or not parts.netloc.strip(","):
         raise AddressError(f"{text!r} is not a log address; write kafka://host:port,host:port")

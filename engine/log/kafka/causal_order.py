@@ -6,8 +6,8 @@ without a number for as long as necessary, and so do later records of its partit
 
 A record may name a cause that will never exist; such a record must not block its partition. All causes of a genuine
 record were written before the record was committed. So when this replica first sees the record, it queries up to which
-offsets the partitions of the causes are written, open transactions included. After they have been read up to there, a
-cause that was not found does not exist.
+offsets the partitions of the causes are written, open transactions included. If a cause is not found up to these
+offsets, it does not exist.
 """
 
 from collections import deque
@@ -67,8 +67,8 @@ class _Waiting(Struct, frozen=True):
     """A record that is numbered only after its causes (``needs``).
 
     ``before`` is the offset after the previous record; while the record waits, the partition is numbered up to
-    there. Control records between ``before`` and ``offset`` are numbered together with the record, not before it in a
-    ``OffsetRange`` without records.
+    there. Control records between ``before`` and ``offset`` are numbered together with the record, so that no
+    ``OffsetRange`` consists of control records only.
     """
 
     offset: int
@@ -135,7 +135,7 @@ class Ordering:
             queue.waiting.popleft()
         queue.scanned = max(queue.scanned, start)
         if slot[0] == topics.HEALTH:
-            # Reports have no causes to wait for: they are not outputs, and reporters have read the works before.
+            # Reports need not wait for causes: steps do not emit them, and a member reads a work before it reports.
             queue.scanned = max(queue.scanned, end)
         last = min(end, queue.scanned + _SCANNED_MAX)
         while queue.scanned < last:
@@ -201,7 +201,7 @@ class _Plan:
         self._slots = sorted(start, key=lambda slot: (ORDER.index(slot[0]), slot[1]))
 
     def ranges(self) -> list[OffsetRange]:
-        """Return all stretches that can be numbered, in order."""
+        """Return all ranges that can be numbered, in order."""
         ordered: list[OffsetRange] = []
         while True:
             before = len(ordered)

@@ -181,7 +181,7 @@ async def stopped(producer: Producer) -> None:
             await asyncio.wait([stopping])
         error = None if stopping.cancelled() else stopping.exception()
         if error is not None and not isinstance(error, (KafkaError, AssertionError)):
-            # Not raised: what the caller does next does not depend on a producer that is given up.
+            # Not raised: the caller no longer uses this producer, so its failure does not matter.
             _log.warning("producer failed to stop; abandoned", reason=repr(error))
         if error is not None or stopping.cancelled():
             # ``stop`` closes the connections last, so they may still be open.
@@ -202,7 +202,7 @@ def _drop_undelivered(accumulator: MessageAccumulator) -> None:
 
     The attributes are private, so an upgrade of aiokafka may break this.
     """
-    # Make waiting batches pending: aiokafka removes each batch that ends from these, and expects it there.
+    # Make waiting batches pending: aiokafka expects each batch that ends among the pending ones.
     pending = accumulator._pending_batches  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     waiting = accumulator._batches  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     pending.update(batch for batches in waiting.values() for batch in batches)

@@ -70,7 +70,8 @@ class KafkaLog:
         self._extent_file: extents.ExtentFile | None = None
         self._sequence = sequence.Sequence()
         self._is_putting = False
-        # Unapplied sequence records. ``_refused``: by offset of a refused one, ``first`` of the refusing one.
+        # Unapplied records of the sequence. ``_refused`` maps offsets of refused records to ``first`` of the refusing
+        # record.
         self._waiting: deque[sequence.Pending] = deque()
         self._fetched = 0
         self._refused: dict[int, int] = {}
@@ -257,7 +258,7 @@ class KafkaLog:
         self._read, self._record = pending.offset + 1, pending.record
 
     async def _refuse(self) -> None:
-        """Skip the first waiting extents if they are forged: if they name offsets that do not exist."""
+        """Skip the first waiting extents if they are forged, that is, if they name offsets that do not exist."""
         if not self._waiting or self._waiting[0].extents is None:
             return
         pending, forged = self._waiting[0], self._waiting[0].extents
@@ -323,7 +324,7 @@ class KafkaLog:
             self._moved.clear()
             if not self._is_unnumbered():
                 continue
-            # Random, so that replicas do not extend at the same time; the result does not depend on it.
+            # A random delay, so that replicas do not extend at the same time; no order of records depends on it.
             silence_s = _SILENCE_S * (1 + random.random())  # noqa: S311
             await asyncio.sleep(_PACE_S if self._sequence.by == self._by else silence_s)
             try:
@@ -352,11 +353,11 @@ class KafkaLog:
         planned = await self._ordering.plan(self._sequence.end)
         ends, refused = [(stretch.slot, stretch.end) for stretch in planned], self._refusing
         appended = sequence.extents(self._sequence, self._by, ends, refused)
-        # Extents that are read but not applied precede ours in the topic; unless they are refused, ours has no effect.
+        # Extents that are read but not applied come before ours: unless they are refused, ours would have no effect.
         if not appended.extents or self._waiting:
             return False
         (stored,) = await self._followed.append([sequence.record(appended)])
-        # Only after the append: if it failed, the next one would have to contain these refusals again.
+        # Clear the refusals only after the append: if it failed, the next append would have to contain them again.
         self._refusing = tuple(offset for offset in self._refusing if offset not in refused)
         self._appends += 1
         await self._until_read(stored.offset)

@@ -131,7 +131,7 @@ class FollowedLog:
         return await self._ranges.read(slot, start, end, limit)
 
     async def read_up_to(self, slot: Slot, start: int, end: int, limit: int) -> list[StoredRecord]:
-        """Return at most ``limit`` records of a partition from ``start`` to ``end``, which it must have reached."""
+        """Return at most ``limit`` records from ``start`` to ``end`` (exclusive); the partition must reach ``end``."""
         return await self._ranges.read(slot, start, end, limit)
 
     async def unfollowed_ends(self, slots: Sequence[Slot]) -> dict[Slot, int]:

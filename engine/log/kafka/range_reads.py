@@ -92,7 +92,7 @@ class Ranges:
                 raise clients.failed(f"{slot[0]}/{slot[1]} was not read", error) from error
 
     async def written(self, slots: Sequence[Slot]) -> dict[Slot, int]:
-        """Return up to where partitions are written, open transactions included; raises LogError as ``bounds`` does."""
+        """Return the offsets up to which partitions are written, open transactions included; raises LogError."""
         names = {clients.partition(self._address, slot): slot for slot in slots}
         async with self._turn:
             try:

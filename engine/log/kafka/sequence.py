@@ -44,8 +44,8 @@ class Extent(Struct, frozen=True, array_like=True, gc=False):
 class Extents(Struct, frozen=True):
     """Extents in order; the first one begins with number ``first``. ``by`` is the replica that wrote them.
 
-    ``refused`` are the offsets, in the topic ``sequence``, of earlier extents that joined the accepted ones but named
-    offsets that did not exist.
+    ``refused`` are the offsets, in the topic ``sequence``, of earlier extents that continued the accepted ones but
+    named offsets that did not exist.
     """
 
     first: int
@@ -121,8 +121,8 @@ def record(extents: Extents) -> Record:
 
 def read(record: StoredRecord) -> Extents | None:
     """Return the extents in a record; None if it is malformed."""
-    # Check the depth first: the decoder fails at a depth that differs between processes, which must all
-    # agree.
+    # Check the depth first: the decoder's own limit differs between processes, but all must accept the same
+    # records.
     if records.is_deeper(record.value, limits.RECORD_DEPTH_MAX):
         return None
     try:
@@ -149,8 +149,8 @@ class Sequence:
         self._own_extents: dict[Slot, tuple[array[int], array[int]]] = {}
         for slot in self._ends:
             self._slot_index(slot)
-        # The extents in memory as parallel arrays. ``_before`` extents precede them, in the file only; the first
-        # ``_put`` of them are in the file, too.
+        # The extents in memory, as parallel arrays. ``_before`` is the number of older extents, which only the file
+        # has; ``_put`` is the number of extents in memory that the file has, too.
         self._slot_of = array("i")
         self._firsts = array("q")
         self._starts = array("q")
@@ -210,8 +210,8 @@ class Sequence:
     def put(self, read: int, record: bytes) -> tuple[State, list[Row]]:
         """Return the state of the sequence, and the extents that the file does not have yet, to be stored together.
 
-        ``read`` is the next offset in the topic ``sequence``, ``record`` the value of the record before it. Call
-        ``mark_written`` after storing them.
+        ``read`` is the next offset in the topic ``sequence``, ``record`` the value of the record before that offset.
+        Call ``mark_written`` after storing the result.
         """
         slots = tuple((slot, self._ends[slot]) for slot in self._slots)
         rows = zip(

@@ -73,7 +73,7 @@ class _Listener(ConsumerRebalanceListener):
         self._on_change = on_change
 
     def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
-        """Do nothing: this worker owns revoked shards until the next owner fences it, so each has an owner."""
+        """Do nothing: this worker owns revoked shards until the next owner fences it, so no shard is without owner."""
 
     def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         self._consumer.pause(*assigned)

@@ -1,10 +1,11 @@
 """Ownership of shards on Kafka: one producer per shard, with the shard's name as transactional id.
 
 Starting the producer fences the former owner and ends that owner's open transaction; the former owner's committed
-steps can be read once everything that is written in the shard's decisions is visible. A step is one transaction. In
-addition, an owner knows the offsets of its own steps: between two of them there is only a control record. If there are
-other records, the owner reads them. If one is another owner's step that continues the shard's chain, the ownership
-ends, even if the brokers should allow two writers.
+steps can be read once everything that is written in the shard's decisions is visible. A step is one transaction.
+
+In addition, an owner detects steps of other owners, in case the brokers allow two writers. Between two of the owner's
+own steps there is only a control record; the owner reads all other records there. If one of them is another owner's
+step that continues the shard's chain, the ownership ends.
 """
 
 # aiokafka has annotations but no py.typed marker.
@@ -78,8 +79,8 @@ class Shards:
         self._clock_ms = clock_ms
         self._owned: dict[int, _Owned] = {}
         self._checked_s = 0.0
-        # Output partitions whose newest records are hidden by an open transaction: the visible end, and since when
-        # it has not moved; infinity after this owner ended its own shards' transactions there.
+        # Output partitions whose newest records an open transaction hides: the visible end, and the time since which
+        # this end has not moved (infinity once this owner has ended its own shards' transactions there).
         self._hidden: dict[Slot, tuple[int, float]] = {}
         # Whether all records that this owner has committed were visible at a check after the last commit.
         self._is_settled = True
@@ -177,7 +178,7 @@ class Shards:
         """End transactions of the owned shards that have no end marker in some partitions.
 
         A broker that shuts down may fail to write the marker although the transaction's owner continues. The records
-        would then stay hidden until the shard writes to that partition again: a last step, from all views.
+        would then stay hidden until the shard writes to that partition again; until then no view would show the step.
         """
         slots = (*_decisions(self._owned), *_OUTPUTS)
         try:
@@ -236,13 +237,13 @@ class Shards:
         producer = await clients.started(
             clients.producer(self._address, self._address.topic(f"shard-{shard}"))
         )
-        # Not by the caller: if that is cancelled, ``release`` must find the producers that have started.
+        # Set here, not by the caller: if the caller is cancelled, ``release`` must find the started producers.
         self._owned[shard] = _Owned(producer, chain.Chain(shard), 0)
 
     async def _visible_ends(self, shards: Sequence[int]) -> dict[Slot, int]:
         """Return the ends of the shards' decisions once all records written there are visible.
 
-        An owner that began earlier would not know the last steps of its predecessor, and would decide their inputs
+        An owner that started before that would miss the last steps of its predecessor, and would decide their inputs
         again. Raises LogError if records stay hidden, for example by a foreign transaction that is left open.
         """
         slots = _decisions(shards)

@@ -1,7 +1,7 @@
 """Topics beside the log: snapshots of shards, and lines such as signed checkpoints.
 
 Snapshots are in a compacted topic with one partition per shard, readable by every worker. A snapshot is written as
-pieces, followed by a head that describes them. Two snapshots alternate under the same keys, so compaction deletes
+pieces, followed by a head that describes them. Snapshots alternate between two sets of keys, so compaction deletes
 older ones and the previous snapshot stays complete while the next is written. Snapshots are a cache and prove nothing.
 """
 
@@ -65,7 +65,7 @@ class _Appender:
         """
         producer: clients.Producer | None = None
         try:
-            # aiokafka drops no batch while it cannot connect to the partition's leader.
+            # The time limit is ours: aiokafka keeps a batch as long as it cannot connect to the partition's leader.
             async with asyncio.timeout(appending.COMMIT_S):
                 producer = await self._producer.started()
                 topic = self._address.topic(slot[0])
@@ -93,7 +93,7 @@ class SnapshotTopic:
         self.is_shared = False
 
     def of(self, shards: Sequence[int]) -> Sequence[tuple["ShardKeeper", list[int]]]:
-        """Return the storage of each shard, and the shard as a list of one: no snapshot covers several shards."""
+        """Return a storage for each shard, with a list of this shard only: no snapshot covers several shards."""
         return [(ShardKeeper(self, shard), [shard]) for shard in shards]
 
     async def records(self, shard: int, start: int, end: int) -> list[StoredRecord]:

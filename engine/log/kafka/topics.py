@@ -114,7 +114,7 @@ async def _make(admin: AIOKafkaAdminClient, address: Address, topics: Mapping[st
 async def _create_missing(
     admin: AIOKafkaAdminClient, address: Address, topics: Mapping[str, _ExpectedTopic]
 ) -> tuple[str, int, str] | None:
-    """Request missing topics once; return the first refused one, its error code and message; None without one."""
+    """Request missing topics once; return the first refused topic with its error code and message, or None."""
     existing = set(await admin.list_topics())
     missing = {name: expected for name, expected in topics.items() if address.topic(name) not in existing}
     if not missing:
