@@ -46,8 +46,8 @@ _UNSCHEDULABLE: Final = {
 class Plan(NamedTuple):
     """Taints to add and to remove now.
 
-    ``next_ms`` (since 1970; 0 for never) is when the plan may change without a new input. ``waits``: the cluster must
-    be emptied, but other clusters are emptied before it.
+    ``next_ms`` is the time (ms since 1970; 0 for never) at which the plan may change without a new input. ``waits``:
+    the cluster must be emptied, but other clusters are emptied before it.
     """
 
     added: tuple[clusters.Taint, ...]

@@ -111,7 +111,10 @@ def _desired_works(
 
 
 def _overwrites(binding: Binding, view: View) -> bool:
-    """Whether works overwrite existing objects: by the template, its policy or, without policy, dependent bindings."""
+    """Whether the template requests that works overwrite existing objects, or else its policy or dependent bindings.
+
+    Dependent bindings count only if no policy claims the template.
+    """
     if binding.template is not None and binding.template.overwrites:
         return True
     if binding.claim is None:
@@ -127,7 +130,10 @@ def _members(facts: Facts, quotas: Assignments) -> frozenset[str]:
 def _assigned_quotas(
     binding: Binding, quotas: Assignments, clusters: AbstractSet[str], source: Declared
 ) -> Iterator[decisions.DispatchedWork]:
-    """Yield the work of each of ``clusters`` whose assigned ResourceQuota has changed; ``source`` has its object."""
+    """Yield a work for each of ``clusters`` whose assigned ResourceQuota has changed.
+
+    ``source`` is the declaration that works of assigned quotas have in place of a template's.
+    """
     for cluster in sorted(clusters):
         work = decisions.DispatchedWork(
             cluster=cluster,

@@ -79,7 +79,7 @@ class QuotaChanged(Struct, frozen=True, gc=False):
 
 
 class OverallChanged(Struct, frozen=True, gc=False):
-    """The overall limits of a namespace changed; ``is_switch``: it had none before, or has none any longer.
+    """The overall limits of a namespace changed; ``is_switch``: the namespace had none before, or has none now.
 
     ``removed`` is the FederatedResourceQuota whose limits were removed; empty if limits were set.
     """

@@ -362,7 +362,7 @@ class Facts:
 def _new_member(data: shapes.Event, at_ms: int) -> Cluster:
     """Return the cluster that an event adds.
 
-    Raises TypeError unless it joins: the verdicts refuse other events about a cluster that is no member.
+    Raises TypeError for any event but a join: the verdicts refuse other events about a cluster that is no member.
     """
     if not isinstance(data, clusters.ClusterJoined):
         message = f"{type(data).__name__} of a cluster that never joined was taken"

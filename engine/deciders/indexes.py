@@ -141,7 +141,7 @@ class Indexes:
     """Keys of the shard's bindings and clusters, by the facts that concern them.
 
     - ``by_cluster``: bindings that are assigned to a cluster, have a work there or are being evicted from it.
-    - ``by_policy``: bindings that a policy claims; ``by_group``: these by digest of the placement and affinity group.
+    - ``by_policy``: bindings that a policy claims; ``by_group``: the same, by placement digest and affinity group.
     - ``blocked``: bindings whose scheduling failed and is to be retried; ``unready``: blocked bindings that no changed
       fact has made ready to retry yet.
     - ``unranked``: bindings with a refused policy or a missing PriorityClass.

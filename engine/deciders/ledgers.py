@@ -58,7 +58,7 @@ class GroupMember(Struct, gc=False):
 
     @property
     def reserved(self) -> set[str]:
-        """The clusters that other bindings of the group must regard: ``placed``, and ``wanted`` if it is granted."""
+        """The clusters that count for other bindings of the group: ``placed``, and ``wanted`` if it is granted."""
         return {*self.placed, *(self.wanted if self.is_granted else ())}
 
 

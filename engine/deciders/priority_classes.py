@@ -46,7 +46,10 @@ def resolve(
 
 
 def _default(facts: Facts) -> tuple[str, PriorityClass | None]:
-    """Return (name, global default class), or ("", None); of several that with the lowest value, as in Kubernetes."""
+    """Return the name and class of the global default, or ("", None).
+
+    If there are several, the one with the lowest value is used, as in Kubernetes.
+    """
     defaults = [
         (priority_class.value, name)
         for name, priority_class in facts.priority_classes.items()

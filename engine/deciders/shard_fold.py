@@ -56,7 +56,7 @@ _ANNOUNCES: Final = states.SPEC | states.PRIORITY
 class Step(Struct, frozen=True):
     """The result of a turn: the step, its records (``StepTaken`` first) and the scheduling passes to be explained.
 
-    ``since_ms`` is the time of the earliest input that it decided on; None if it decided nothing.
+    ``since_ms`` is the time of the earliest input on which the step decided; None if the step decided nothing.
     """
 
     taken: decisions.StepTaken

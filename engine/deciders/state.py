@@ -113,7 +113,7 @@ class Dispatched(Struct, frozen=True, gc=False):
 
     ``first`` is the version (term, step) of the first work since the binding came to the cluster. Reports of
     older versions describe a work that has been removed since and are ignored. ``generation`` is that of the
-    template when the cluster got its content; suspending the work does not change it.
+    template whose content was last sent to the cluster; suspending the work does not change it.
     """
 
     digest: str

@@ -1,7 +1,7 @@
 """Taint manager: start evictions for NoExecute taints and end graceful evictions, by the rules of ``eviction_rules``.
 
 The tolerations are those of the last applied placement, as in Karmada. Removing a taint moves no workload
-back. A binding without policy is not scheduled, so it is evicted here from a cluster that is leaving.
+back. The scheduler does not move a binding without policy, so the taint manager evicts it from a leaving cluster.
 """
 
 from collections.abc import Iterator

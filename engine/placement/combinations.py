@@ -71,8 +71,8 @@ def _combinations(
 ) -> Iterator[tuple[int, int, list[Region]]]:
     """Yield (total score, number of clusters, regions) of the combinations that satisfy both constraints.
 
-    These are ``least`` to ``most`` regions, and at least ``clusters_min`` clusters. The search is depth first in the
-    order of ``regions`` and ends after `STEPS_MAX` steps; a combination that satisfies both is not extended.
+    The constraints are ``least`` to ``most`` regions, and at least ``clusters_min`` clusters. The search is depth first
+    in the order of ``regions`` and ends after `STEPS_MAX` steps; a combination that satisfies both is not extended.
     """
     count = len(regions)
     if least > most:

@@ -93,8 +93,8 @@ def _above_bar(
 def _bar_without(strength: encoded_columns.Floats, shares: encoded_columns.Floats, excess: int) -> float:
     """Return a quotient threshold (``bar``) that at least ``excess`` of the assigned seats miss.
 
-    It is just above the ``excess``-th lowest quotient of the parties' last seats, so at least ``excess`` parties must
-    have seats. With many equal votes, and so equal quotients, raising the threshold in small steps would take long.
+    The threshold is just above the ``excess``-th lowest quotient of the parties' last seats, so at least ``excess``
+    parties must have seats. Raising it in small steps instead would take long if many parties have equal votes.
     """
     holding = shares > 0
     lowest = strength[holding] / (2 * shares[holding] - 1)

@@ -216,7 +216,7 @@ class Fleet:
             if free_capacity.grades
         }
         self._models: resource_models.Models | None = None
-        # `estimate` corrects clusters that really have this many free pods.
+        # If a cluster really has UNLIMITED free pods, `estimate` corrects the result.
         self.reaches_sentinel = any(free_capacity.pods >= capacity.UNLIMITED for free_capacity in capacities)
 
     def _refill(self, name: str, free_capacity: capacity.Capacity) -> None:

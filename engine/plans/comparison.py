@@ -76,7 +76,7 @@ def start_of(folds: Iterable[ShardFold], capacity: dict[str, clusters.CapacityRe
 def compared(
     start: Start, folds: Sequence[ShardFold], records: Sequence[StoredRecord], failed: Collection[str]
 ) -> tuple[dict[str, Workload], dict[str, Workload]]:
-    """Return the states, at start and now, of bindings that the records are about or that ran in failed clusters."""
+    """Return states at the start and now: of the bindings in the records, and of those that ran in failed clusters."""
     # The key of a decision's record is its shard; the subject is the binding.
     touched = {record.headers.get("ce_subject", "") for record in records if record.topic in _ABOUT_BINDINGS}
     for name in failed:

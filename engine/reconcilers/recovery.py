@@ -51,8 +51,8 @@ async def steps(
 ) -> AsyncGenerator[RecordedStep]:
     """Yield the steps in the chain of a shard, in order, after the last step of ``shard_chain`` (default: all).
 
-    ``start`` is an offset after that last step, whose remaining outputs are skipped. If ``outputs`` is False, the
-    steps are yielded without outputs.
+    ``start`` is an offset after that last step; the remaining outputs of that step are skipped. If ``outputs`` is
+    False, the steps are yielded without outputs.
     """
     shard_chain = shard_chain or chain.Chain(shard)
     current: RecordedStep | None = None

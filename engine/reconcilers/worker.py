@@ -75,7 +75,7 @@ class Worker:
         self.facts = Facts()
         self.folds: list[shard_fold.ShardFold] = []
         self.seen_number = 0
-        # True while memory equals the log, or will once ``_commit_task`` succeeds; otherwise the next turn recovers.
+        # True if memory equals the log, at the latest once ``_commit_task`` succeeds; otherwise the next turn recovers.
         self._is_in_sync = False
         self._commit_task: asyncio.Task[_CommittedTurn] | None = None
         self._handed_over = 0

@@ -157,7 +157,7 @@ class Renderer:
     async def _read(self, topic: str, partition: int, offsets: list[int]) -> dict[int, shapes.Event]:
         """Return the events at some offsets.
 
-        If one is missing, wait for the log once: partitions are followed independently, so a work may be
+        If an event is missing, wait for the log once: partitions are followed independently, so a work may be
         visible before the records that it names.
         """
         records = await template_loading.read_at(self._log, topic, partition, offsets)

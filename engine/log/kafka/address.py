@@ -28,7 +28,7 @@ class Address(Struct, frozen=True, kw_only=True):
     security: Security = NO_SECURITY
 
     def topic(self, name: str) -> str:
-        """Return the name of a topic, a group or a transactional id on Kafka, which begins with the log's prefix."""
+        """Return the full name of a topic, group or transactional id on Kafka: with the log's prefix."""
         return self.prefix + name
 
 

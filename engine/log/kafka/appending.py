@@ -211,8 +211,8 @@ async def commit(producer: clients.Producer, address: Address, batch: Sequence[R
     """Send records in one transaction; return their offsets after the commit.
 
     Cancellation waits for the outcome, because a cancelled commit continues anyway. Raises the error of the
-    transaction, such as ProducerFenced; KafkaTimeoutError if it does not end in time, in which case a new
-    producer with the same id must end it.
+    transaction, such as ProducerFenced. Raises KafkaTimeoutError if the transaction does not end in time; a new
+    producer with the same id must then end it.
     """
     offsets: list[int] = []
     with anyio.CancelScope(shield=True):

@@ -277,7 +277,7 @@ class _Plan:
 
 
 def _needs(record: StoredRecord) -> tuple[Need, ...]:
-    """Return the causes of a record: for an output its step, for a step the ends of its inputs."""
+    """Return the causes of a record: the step of an output, or the inputs of a step, given by their ends."""
     if record.topic != topics.DECISIONS:
         step = _named_step(record)
         return () if step is None else (Need((topics.DECISIONS, step[0]), step=step[1]),)

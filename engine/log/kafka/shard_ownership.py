@@ -329,7 +329,7 @@ def _inputs(shards: Iterable[int]) -> list[Slot]:
 
 
 def _may_write(shard: int, slot: Slot) -> bool:
-    """Whether the steps of a shard may write to an output or a partition of the decisions."""
+    """Whether the steps of a shard may write to a partition of the decisions or of another output topic."""
     return slot[0] != topics.DECISIONS or slot[1] == shard
 
 
