@@ -7,9 +7,9 @@ from starlette.types import Receive, Scope, Send
 
 
 class CountedResponse(Response):
-    """A response that is one of its ``open_responses`` while it is sent.
+    """A response that adds itself to ``open_responses`` while it is sent.
 
-    Inherit from it before the class that sends the response.
+    In a subclass, list it before the class that sends the response.
     """
 
     open_responses: set[Response]
@@ -24,7 +24,7 @@ class CountedResponse(Response):
 
 
 class CountedStream(CountedResponse, StreamingResponse):
-    """A stream that is one of the ``open_responses`` while it is sent."""
+    """A stream that is in ``open_responses`` while it is sent."""
 
     def __init__(self, parts: AsyncGenerator[bytes], media_type: str, open_responses: set[Response]) -> None:
         super().__init__(parts, media_type=media_type)

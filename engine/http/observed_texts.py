@@ -56,7 +56,7 @@ def _compared(data: Json) -> str:
 
 
 def _result(data: Json) -> str:
-    """A result of scheduling: the clusters, or the reason why there are none."""
+    """The clusters that scheduling chose, or the reason why it chose none."""
     if data.get("reason") == SUCCESS:
         return targets_text(object_at(data, "clusters"))
     return f"{data.get('reason')}: {data.get('message')}"

@@ -109,7 +109,7 @@ class Tunnels:
     ) -> AsyncGenerator[Queued | None]:
         """Yield the requests for a cluster, and the ends of those that it has read, to its agent.
 
-        Yield None after each ``QUIET_S`` seconds without a request. ``may_read`` is asked before each request; the
+        Yield None after each ``QUIET_S`` seconds without a request. ``may_read`` is called before each request; the
         connection ends if it returns False.
         """
         connection = _Connection()

@@ -31,9 +31,9 @@ class Reporting:
         self._write_api = api
 
     async def report(self, cluster: str, message: messages.Reports, *, is_member: bool) -> None:
-        """Append the reports of one request; without ``is_member`` only those about workloads.
+        """Append the reports of one request; if ``is_member`` is False, only those about workloads.
 
-        Raises RefusalError if any report is invalid, and then appends none; raises LogError if the log fails.
+        Raises RefusalError if a report is invalid; none is appended then. Raises LogError if the log fails.
         """
         events: list[Report] = []
         served: list[messages.ApisReport] = []
@@ -84,7 +84,7 @@ def _event(
     cluster: str,
     report: messages.WorkloadReport | messages.GoneReport | messages.CapacityReport | messages.HealthReport,
 ) -> tuple[str, shapes.Event]:
-    """Return the record key and the event of a report; the fields of reports have the names of the events' fields."""
+    """Return the record key and the event of a report; the event copies the fields of the report by name."""
     fields = structs.asdict(report)
     match report:
         case messages.WorkloadReport():

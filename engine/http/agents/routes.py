@@ -38,7 +38,7 @@ NDJSON: Final = "application/x-ndjson"
 
 
 class _Caller(NamedTuple):
-    """The cluster that a request is about, and the uid in the token: None for the server's own token."""
+    """The cluster that a request is about, and the cluster uid in its token; the server's own token has no uid."""
 
     name: str
     uid: str | None

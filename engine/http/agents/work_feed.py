@@ -35,9 +35,9 @@ class WorkFeed:
     async def follow(
         self, name: str, after: int | None, may_read: Callable[[], Awaitable[bool]], *, is_leaving: bool
     ) -> AsyncGenerator[bytes]:
-        """Yield the lines of the feed of a cluster after a position in the log; with None, first a list.
+        """Yield the lines of a cluster's feed after a position in the log; without a position, begin with a list.
 
-        ``may_read`` is asked before each part; the feed ends if it returns False.
+        ``may_read`` is called before each part; the feed ends if it returns False.
         """
         async with aclosing(self._follow(name, after, is_leaving=is_leaving)) as parts:
             async for part in parts:
@@ -46,8 +46,8 @@ class WorkFeed:
                 yield part
 
     async def _follow(self, name: str, after: int | None, *, is_leaving: bool) -> AsyncGenerator[bytes]:
-        # A position beyond the end is that of a log that was restored from a backup since: works at lower positions
-        # would not reach the agent.
+        # A position beyond the end means that the log was restored from a backup. Works that are appended before that
+        # position would not reach the agent, so list all works again.
         if after is None or after > self._end(name):
             # Sample the end before listing: changes made during the list are then repeated by the feed, not lost.
             after = self._end(name)
@@ -119,7 +119,8 @@ class WorkFeed:
     ) -> list[tuple[int, messages.Work]]:
         """Return the valid works of a cluster among these records, each with the offset of the next record.
 
-        Works recorded by a fenced owner have no effect and are left out, as are works that a later record removed.
+        Works recorded by a fenced owner are left out because they have no effect. Works that a later record removed
+        are left out too.
         """
         works = [
             (record.offset + 1, work)
@@ -146,7 +147,10 @@ class WorkFeed:
 
 
 def _is_current(work: messages.Work, current: agent_queries.Placed | None) -> bool:
-    """Whether the projection has a work or a later version of it: ``current``, None if the work is removed."""
+    """Whether the projection has this version of a work or a later one.
+
+    ``current`` is the work in the projection, None if it was removed.
+    """
     if current is None:
         return work.state == "removed"
     return current.version >= work.version

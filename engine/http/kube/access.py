@@ -152,9 +152,9 @@ class Users:
         return await self._acting(user, headers)
 
     async def user_of(self, token: str, audiences: Collection[str] = AUDIENCES) -> User | None:
-        """The user that a token belongs to; None if it is invalid, or issued for none of these audiences.
+        """The user that a token belongs to; None if the token is invalid or was issued for other audiences only.
 
-        Tokens that name no audience are for this server.
+        A token without audiences is valid for this server.
         """
         is_here = service_tokens.ISSUER in audiences
         if hmac.compare_digest(token.encode("utf-8", "replace"), self._token):
@@ -176,7 +176,7 @@ class Users:
         return None if plane is None else await self._account(claims, plane)
 
     def audiences(self, token: str, named: Collection[str]) -> list[str]:
-        """Return those of the audiences ``named`` that a valid token is for."""
+        """Return the audiences in ``named`` for which a token is valid; the caller has authenticated the token."""
         try:
             claims = service_tokens.read(token, self._key, self._clock_ms() // 1000)
         except service_tokens.TokenError:  # the server's own token, or a bootstrap token

@@ -45,7 +45,7 @@ class Listed(msgspec.Struct, frozen=True):
 
 
 class _Kinds(NamedTuple):
-    """The served kinds as of a sequence number, and the mark of their definitions, which changes with them."""
+    """The served kinds as of a sequence number; ``mark`` changes when any CustomResourceDefinition changes."""
 
     number: int
     mark: tuple[int, int]
@@ -117,7 +117,10 @@ class ControlPlane:
         return await self.current(resource, namespace, name)
 
     async def current(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
-        """One object, None if there is none, from the views as they are: with all writes that this server answered."""
+        """One object from the views, without catching up with the log; None if there is none.
+
+        The views already include all writes that this server has answered.
+        """
         value = self._stored(resource, namespace, name)
         if value is None:
             value = await self.bootstrap_object(resource, namespace, name)
@@ -181,8 +184,9 @@ class ControlPlane:
             listed = sorted([*kept, *page.items], key=attrgetter("key")) if kept else page.items
             return not is_changed, Listed(listed, page.after, number, page.left)
 
-        # Bootstrap objects are read before the stored ones. If a namespace or cluster changes in between, read both
-        # again. At last the list gets the number before both, so that a watch from it reports what the list lacks.
+        # Bootstrap objects are read before the stored ones. If a namespace or cluster is created or deleted between
+        # the two reads, read both again. The last try returns the number from before both reads, so that a watch from
+        # that number reports the changes that the list may lack.
         tries = _TRIES
         while True:
             oldest = self.reads.views.folded
@@ -221,7 +225,10 @@ class ControlPlane:
 
 
 def _have_come_or_gone(rows: Rows, after: int, end: int) -> bool:
-    """Whether a namespace or cluster was created or deleted in a range of numbers; most changes are other ones."""
+    """Whether a namespace or cluster was created or deleted after ``after`` and up to ``end``.
+
+    True also if the changes are no longer kept.
+    """
     listed = (change for kind in _SOURCES for change in changes.between(rows, after, end, kind))
     try:
         return any(change.verb != changes.MODIFIED for change in listed)

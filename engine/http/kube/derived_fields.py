@@ -59,7 +59,7 @@ class Showing:
                 return custom_kinds.established(value)
             case "secrets" if value.at("type") == TOKEN_SECRET:
                 return self.with_token(value)
-            # Secrets of other namespaces get none: their writers may have no rights in members.
+            # Secrets in other namespaces get no member token: clients that write there may have no rights in members.
             case "secrets" if MEMBER in value.annotations and value.namespace == MEMBERS_NAMESPACE:
                 return self._with_member_token(value)
             case "works.work.karmada.io":

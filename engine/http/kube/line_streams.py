@@ -71,7 +71,7 @@ class Parts(Response):
 
 
 class Lines(CountedResponse, Parts):
-    """The response to a watch: each part is a line. It is one of the ``open_watches`` while it is sent."""
+    """The response to a watch: each part is a line. The response is in ``open_watches`` while it is sent."""
 
     def __init__(self, parts: AsyncGenerator[bytes], seconds: float, open_watches: set[Response]) -> None:
         super().__init__(parts, seconds)

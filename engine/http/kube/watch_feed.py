@@ -57,8 +57,8 @@ class ObjectChange:
 class Batch(NamedTuple):
     """Changes of one kind up to a number.
 
-    ``unreported`` are objects that existed at that number, but whose creation is missing in the changes: they changed
-    again later, and only their current state can be read. Their next event must be ADDED.
+    ``unreported`` are objects that existed at that number, but whose creation is missing in ``changes``. They changed
+    again later, and their state at that number can no longer be read. The next event of each must be ADDED.
     """
 
     changes: list[ObjectChange]
@@ -95,10 +95,10 @@ class Subscriber:
         return max(self.position, self.floor)
 
     def restart(self, since: int) -> int:
-        """Drop the queued changes; queue only changes after ``since`` from now on.
+        """Drop the queued changes; from now on, queue only changes after ``since``.
 
-        Return the number after which the queue will have all changes. If the feed has passed ``since`` already, this
-        number is larger, and the caller reads the changes in between itself.
+        Return the number after which the queue will contain all changes. If the feed has already read past ``since``,
+        this number is larger than ``since``, and the caller must read the changes in between itself.
         """
         self._queue.clear()
         self._unreported.clear()
@@ -210,8 +210,8 @@ class Feed:
                 _log.warning("watch feed stalled", error=str(error))
                 await asyncio.sleep(AFTER_FAILURE_S)
             except Exception:  # noqa: BLE001  # a defect at one change must not end the feed silently
-                # Skip the change, or the feed would fail forever. Only watches that read the change again
-                # then fail.
+                # Skip the change, or the feed would fail forever. Then only watches that resume before the change
+                # fail.
                 _log.exception("watch feed failed; watches end")
                 for subscriber in self._subscribers:
                     subscriber.cut()
@@ -259,7 +259,7 @@ def _batch(
 ) -> tuple[int, dict[Key, Batch]]:
     """Return the number up to which changes were read, and the changes after ``after``, by kind.
 
-    That number is ``end``, or if ``end`` is 0, the last one that the views have folded.
+    Changes are read up to ``end``. If ``end`` is 0, they are read up to the last number that the views have folded.
     """
     end = end or query.checkpoint(rows)
     by_kind: dict[str, list[Change]] = {}
@@ -290,14 +290,14 @@ def _first_seen(
 
 
 def _followed(kind: object_tables.Kind) -> tuple[str, ...]:
-    """Kinds of the recorded changes that change objects of this kind, which may come and go with those of others."""
+    """The kind itself, and the kinds with whose objects its bootstrap objects are created and deleted."""
     return (kind.of_change, *(source.of_change for source in bootstrap_objects.SOURCES.get(kind, ())))
 
 
 def _happened(
     rows: Rows, resource: Resource, by_kind: Mapping[str, list[Change]], plane: ControlPlane, end: int
 ) -> Batch:
-    """Return the changes of a kind up to ``end``, in log order.
+    """Return the changes of a kind up to ``end``, in log order, including those of its bootstrap objects.
 
     Each object has one change, or several if it was deleted and created again.
     """
@@ -308,7 +308,7 @@ def _happened(
         return batch
     for source in bootstrap_objects.SOURCES.get(kind, ()):
         served = control_plane().of_kind(*source)
-        # Modifications of a source do not change the objects that come and go with it.
+        # Skip modifications of the source: they do not change the objects that are created and deleted with it.
         changed = by_kind.get(source.of_change, ())
         merged = _merged(change for change in changed if change.verb != changes.MODIFIED)
         if served is None or not merged:
@@ -372,7 +372,7 @@ def _object_changes(
             continue
         number, state = change.number, value
         if change.verb != changes.DELETED and value is not current:
-            # Not the deletion's number: a watch that resumes from this one must still see the deletion.
+            # Not the number of the deletion: a watch that resumes from this change must still see the deletion.
             state = value.with_metadata({"resourceVersion": str(number)})
         elif change.verb != changes.DELETED:
             number = max(number, int(value.resource_version))
@@ -382,7 +382,7 @@ def _object_changes(
 def _states(
     rows: Rows, resource: Resource, history: list[Change], current: KubeObject | None
 ) -> Iterator[tuple[Change, KubeObject | None]]:
-    """Yield each change of an object with the object after it, or before a deletion; None if it is not known."""
+    """Yield each change with the object after it (for a deletion, its last state); None if that is unknown."""
     for index, change in enumerate(history):
         if change.verb == changes.DELETED:
             yield change, _last(rows, resource, change)

@@ -87,13 +87,13 @@ class Watching:
                         await subscriber.more.wait()
                 if subscriber.is_cut:
                     break
-                # The feed may queue more changes while the client reads these, so their position is not that of
-                # the queue after the loop. The initial list may be ahead of the feed; a bookmark must never go back.
+                # Read the position before sending: the feed may queue more changes meanwhile and advance its position.
+                # The initial list may be ahead of the feed, but the number of a bookmark must never decrease.
                 taken, position = subscriber.take(), max(watch.position, subscriber.position)
                 for part in _parts(line for change in taken for line in watch.lines_of(change)):
                     yield part
                 watch.position = position
-                # Also if the kind is busy: its changes may be about objects that this watch does not select.
+                # Send bookmarks also while the kind changes often: this watch may select none of the changed objects.
                 if loop.time() >= bookmark_s:
                     bookmark_s = loop.time() + _BOOKMARK_SECONDS
                     if query.bookmarks:
@@ -172,7 +172,10 @@ class _Watch:
         self._known, self._known_at = {value.key for value in listed.items}, listed.number
 
     def lines_of(self, happening: ObjectChange) -> list[bytes]:
-        """Lines that report a change to this watch; empty if its client knows the change or watches other objects."""
+        """Lines that report a change to this watch.
+
+        Empty if the client already knows the change, or if the watch does not select the object.
+        """
         if happening.number <= self.floor:
             return []
         name = happening.value.key
@@ -216,8 +219,8 @@ class _Watch:
             self._known.add(name)
             return "MODIFIED" if was_there and event_type == "MODIFIED" else "ADDED"
         self._known.discard(name)
-        # Before the number of the list, the client may know the object from an earlier one, unless it is new; an
-        # unneeded DELETED is harmless.
+        # The list with the matching objects may be newer than this change. An earlier list of the client may then have
+        # had the object, unless this change created it. An unneeded DELETED is harmless.
         may_be_known = event_type != "ADDED" and self.position < self._known_at
         is_reported = was_there or may_be_known or (event_type == "DELETED" and self.fits(value))
         return "DELETED" if is_reported else ""

@@ -1,4 +1,4 @@
-"""How a Kubernetes API carries out writes: that of a server, or that of a plan."""
+"""How a Kubernetes API carries out writes: a server appends them to the log, a plan only computes them."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final

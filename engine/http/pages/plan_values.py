@@ -82,7 +82,8 @@ class Outage(Struct, frozen=True, kw_only=True):
     """A failure that the newest drill predicted, and its effect.
 
     ``moved`` and ``disturbed`` are numbers of workloads. ``missing`` is the number of replicas that no working cluster
-    runs at the end, ``needed`` what those of them need that do not stay assigned to a failed cluster.
+    runs at the end. ``needed`` are the resources that these replicas need, except those that stay assigned to a failed
+    cluster.
     ``recovered`` is the time until the last change of a binding or of its ready replicas, or "never" if replicas are
     missing.
     """

@@ -37,9 +37,9 @@ async def numbered(log: NumberedLog, numbers: Sequence[int], *, is_full: bool) -
 
 
 async def newest(log: NumberedLog, number: int) -> Entry | None:
-    """The last record up to a number, since numbers have gaps on Kafka; None for 0.
+    """The record with this number, or the last one before it, since numbers have gaps on Kafka; None for 0.
 
-    Raises LogCutError if it is not kept.
+    Raises LogCutError if that record is no longer kept.
     """
     end, size = number, 1
     while end > 0:

@@ -164,10 +164,10 @@ def _timeline(rows: Rows, namespace: str, fits: ObjectFilter) -> list[int] | Non
 def _events_of(
     rows: Rows, api_version: str, records: list[StoredRecord], written: list[StoredRecord], since: int
 ) -> list[tuple[str, KubeObject]]:
-    """Return Events with their watch event types (ADDED, MODIFIED, DELETED), or NEW (see ``_change``).
+    """Return Events, each with its watch event type (ADDED, MODIFIED, DELETED) or with NEW (see ``_change``).
 
-    They are the Events that the engine derives from ``records``, and those that clients wrote in the records
-    ``written``, in their newest state.
+    The engine derives Events from ``records``. Clients wrote the Events in the records ``written``; each of these is
+    returned in its newest state.
     """
     occurred = merging.occurred(records, Subjects(rows))
     changed = [change for record in written if (change := _change(rows, record, since)) is not None]
@@ -185,7 +185,10 @@ def _has_events(record: StoredRecord) -> bool:
 
 
 def _first(change: str, event: KubeObject, reported: set[str]) -> str:
-    """Return the watch event type of a change; the first one of a NEW Event is ADDED, whichever write it shows."""
+    """Return the watch event type of a change.
+
+    The first reported change of a NEW Event is ADDED, even if it is not the write that created the Event.
+    """
     if change != _NEW:
         return change
     is_known = event.uid in reported
@@ -196,7 +199,7 @@ def _first(change: str, event: KubeObject, reported: set[str]) -> str:
 def _change(rows: Rows, record: StoredRecord, since: int) -> tuple[str, KubeObject] | None:
     """Return the watch event type and the Event of a client's write; NEW if the Event was created after ``since``.
 
-    None for any other record, and for a write that a later record has replaced.
+    None for any other record, and for a write if a later record wrote or deleted the same Event.
     """
     match codec.decode(record):
         case codec.Decoded(data=observations.KubernetesEventWritten()):

@@ -321,7 +321,7 @@ class MemberPlane(SnapshotPlane):
 
     async def _manifest(self, workload: Workload) -> bytes:
         """The manifest with the pod template that these replicas run, possibly an earlier template during a rollout."""
-        # Here, because all lists of objects call this for each workload.
+        # Pause here: every list of objects calls this method once for each workload.
         await self._share.pause()
         if workload.is_unmanaged:
             item = self.state().unmanaged.get(workload.object_key)

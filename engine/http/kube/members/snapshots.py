@@ -95,9 +95,9 @@ class SnapshotPlane(abc.ABC):
             return await self._taken(resource)
 
     async def shared(self, resource: Resource, seen: int, seconds: float) -> tuple[int, Snapshot]:
-        """Return the newest snapshot if its number is above ``seen`` and it is not older than this; else take one.
+        """Return the newest snapshot if its number is above ``seen`` and its age below ``seconds``; else take one.
 
-        So the watches of a kind share their snapshots, whose cost grows with the number of objects.
+        Watches of one kind share snapshots, because the cost of a snapshot grows with the number of objects.
         """
         async with self._turn:
             kind = f"{resource.qualified} {resource.version}"
@@ -121,7 +121,7 @@ class SnapshotPlane(abc.ABC):
             if old is None or without_version(old[1]) != value:
                 items[name] = (number, value.with_metadata({"resourceVersion": str(number)}))
             else:
-                # Not the equal new object: the snapshots that are kept share objects that do not change.
+                # Keep the old object instead of the equal new one, so that snapshots share unchanged objects in memory.
                 items[name] = old
         look = Snapshot(items)
         self._last_number = number
