@@ -114,15 +114,15 @@ def own_authority(
 ) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
     """Load the authority of the directory; create one if it is missing, damaged or expires too soon.
 
-    An authority expires too soon if it is not valid for ``days`` more, by default as long as a server certificate that
-    is created now. Raises OSError.
+    An authority expires too soon if it is valid for less than ``days`` days. The default is the validity of a new
+    server certificate. Raises OSError.
     """
     certificate_path, key_path = directory / f"{_AUTHORITY}.pem", directory / f"{_AUTHORITY}.key"
     try:
         certificate = x509.load_pem_x509_certificate(certificate_path.read_bytes())
         key = serialization.load_pem_private_key(key_path.read_bytes(), None)
     except (FileNotFoundError, ValueError):
-        # Not after other errors: files that cannot be read now may have the authority that all clients trust.
+        # Other errors do not lead here: files that cannot be read now may contain the authority that all clients trust.
         certificate, key = None, None
     lasting = now + dt.timedelta(days=days)
     if (

@@ -76,7 +76,8 @@ def signed(directory: Path, request: bytes, now: dt.datetime, valid_for: dt.time
     its key.
     """
     read = _read(request)
-    # The server that verifies the certificate has read the authority at its start: use that to its end.
+    # The server loaded the authority when it started and verifies clients with it. So use this authority until it
+    # expires; a new one would not be known to the running server.
     authority, key = certificates.own_authority(directory, now, days=0)
     return (
         x509.CertificateBuilder()

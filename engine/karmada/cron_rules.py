@@ -17,7 +17,7 @@ _HISTORY_MIN: Final = {"successfulHistoryLimit": 1, "failedHistoryLimit": 0}
 
 
 def faults(value: KubeObject) -> Iterator[Cause]:
-    """Yield the errors of a CronFederatedHPA: rules that could never be carried out, or have one name."""
+    """Yield the errors of a CronFederatedHPA: rules that can never be carried out, and duplicate rule names."""
     spec = value.object_at("spec")
     target = object_at(spec, "scaleTargetRef")
     kind = str(target.get("kind", ""))

@@ -1,8 +1,8 @@
 """Default tolerations of policies for failed clusters; an option of the server, off by default.
 
-Karmada before 1.14 added tolerations of 300 seconds to every policy; later releases add none. The disadvantage of such
-tolerations is that a cluster with a tolerated taint stays a candidate for scheduling, even if the taint is tolerated
-for a limited time only.
+Karmada before 1.14 added tolerations of 300 seconds to every policy; later releases add none. Such tolerations have a
+disadvantage: a cluster with a tolerated taint stays a candidate for scheduling, although the toleration is limited in
+time.
 """
 
 from typing import Final

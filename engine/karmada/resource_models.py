@@ -19,13 +19,13 @@ _PATH: Final = "spec.resourceModels"
 
 
 def with_defaults(spec: Json) -> Json:
-    """Return the spec of a Cluster with its grades in order, from 0 to the largest amount; malformed ones unchanged.
+    """Return the spec of a Cluster with its grades sorted and covering all amounts from 0 on.
 
-    A Cluster without grades gets the default ones.
+    A Cluster without grades gets the default grades. Malformed grades are returned unchanged.
     """
     models = objects_at(spec, "resourceModels")
     if not spec.get("resourceModels"):
-        # The default ones are tuples: the write path records only lists, which clients wrote.
+        # The default models are tuples. The write path records only lists, which clients wrote.
         return {**spec, "resourceModels": msgspec.to_builtins(DEFAULT_MODELS)}
     grades = [grade for model in models if type(grade := model.get("grade")) is int]
     if not models or len(grades) < len(models):
@@ -41,9 +41,9 @@ def _bounded(model: Json, **bound: str) -> Json:
 
 
 def faults(models: Sequence[Json]) -> Iterator[Cause]:
-    """Yield the malformed upper bounds of grades, or else the first fault of their order.
+    """Yield an error for each malformed upper bound; if there is none, an error for grades that overlap or leave gaps.
 
-    Other malformed fields have no faults here, since they do not fit the schema.
+    Other malformed fields are not reported here, because schema validation refuses them.
     """
     ranges = [[_range(item) for item in objects_at(model, "ranges")] for model in models]
     for index, items in enumerate(ranges):

@@ -224,7 +224,7 @@ def _quota(value: KubeObject) -> Iterator[Cause]:
 
 
 def cluster_causes(value: KubeObject, old: KubeObject | None) -> Iterator[Cause]:
-    """Yield the errors of a Cluster (status 422); resource models that ``old`` has too are not checked again."""
+    """Yield the errors of a Cluster (status 422); resource models that are unchanged since ``old`` are not checked."""
     spec, name = value.object_at("spec"), value.at("metadata", "name")
     if isinstance(name, str) and (reason := _cluster_name_fault(name)):
         yield causes.invalid("metadata.name", name, reason)

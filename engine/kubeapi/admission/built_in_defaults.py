@@ -42,9 +42,10 @@ def same(old: KubeObject, new: KubeObject) -> bool:
 
 
 def _fill(fields: Json, below: Mapping[str, _Fill] = _NO_FIELDS) -> _Fill:
-    """Return a function that sets the absent ones of ``fields``, and then the defaults ``below``.
+    """Return a function that adds those of ``fields`` that an object lacks, and then the defaults of nested objects.
 
-    ``below`` has a function by field, which is applied to the object in this field, or to each object in its list.
+    ``below`` maps field names to functions. Each is applied to the object in its field, or to each object in the list
+    there.
     """
 
     def filled(value: Json) -> Json:
@@ -177,7 +178,8 @@ _HOST_PORTS: Final = _fill(
 def _single_pod(spec: Json) -> Json:
     """Return the spec of a Pod with defaults.
 
-    Other than in pod templates, requests default to limits, and ports in the network of the node to its ports.
+    Two defaults do not apply to pod templates: requests default to limits, and with ``hostNetwork`` each ``hostPort``
+    defaults to its ``containerPort``.
     """
     result = _REQUESTS(_pod(spec))
     return _HOST_PORTS(result) if spec.get("hostNetwork") is True else result
@@ -194,7 +196,7 @@ _PARTS_OF_JOBS: Final = _fill(
 
 def _job(spec: Json) -> Json:
     head: Json = {
-        # A limit for each index replaces that of the whole Job.
+        # With a limit per index, the limit of the whole Job defaults to the largest number.
         "backoffLimit": _INT_MAX if "backoffLimitPerIndex" in spec else 6,
         # Kubernetes refuses any other value beside a podFailurePolicy.
         "podReplacementPolicy": "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed",

@@ -93,7 +93,7 @@ def shown(value: KubeObject) -> KubeObject:
 
 
 def _quality(pod: Json) -> str:
-    """Return the quality of service of a pod; its own resources come before those of its containers."""
+    """Return the quality of service of a pod; pod-level resources take precedence over those of its containers."""
     consumers = (*objects_at(pod, "containers"), *objects_at(pod, "initContainers"))
     requested, limited = Counter[str](), Counter[str]()
     is_limited = True

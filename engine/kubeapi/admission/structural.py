@@ -59,7 +59,7 @@ def faults(value: Json, schema: Json, *, part: str = "") -> Iterator[Cause]:
 
 
 class _Defaulting:
-    """Sets the defaults of one object, and limits their bytes: each item of a short list can get large ones."""
+    """Sets the defaults of one object, and limits their size: each item of a list can get a large default."""
 
     def __init__(self) -> None:
         self._left = limits.OBJECT_BYTES_MAX
@@ -102,7 +102,7 @@ class _Defaulting:
         return document if is_same else result
 
     def _named_defaults(self, properties: Json) -> tuple[str, ...]:
-        """Return the names of the fields with defaults. Most have none, and a list can have many items."""
+        """Return the names of the fields with defaults, cached because the items of a list share one schema."""
         names = self._names.get(id(properties))
         if names is None:
             names = tuple(
@@ -112,7 +112,10 @@ class _Defaulting:
         return names
 
     def _set_default(self, document: Json, name: str, schema: Json, *, may_be_absent: bool = True) -> None:
-        """Set a field that is absent, or null although it may not be, to its default; without a default remove it."""
+        """Set a field to its default if it is absent, or if it is null and its schema is not nullable.
+
+        A null in a field that is neither nullable nor has a default is removed.
+        """
         is_null = name in document and document[name] is None and schema.get("nullable") is not True
         default = schema.get("default")
         if default is not None and (is_null or (may_be_absent and name not in document)):
@@ -160,7 +163,10 @@ def _faults(value: object, schema: Json, path: str) -> Iterator[Cause]:
 
 
 def _combined(value: object, schema: Json, path: str) -> Iterator[Cause]:
-    """Yield the errors by ``allOf``, ``anyOf``, ``oneOf`` and ``not``, with those of the alternative that fits best."""
+    """Yield the errors from ``allOf``, ``anyOf``, ``oneOf`` and ``not``.
+
+    If no alternative of ``anyOf`` or ``oneOf`` is valid, yield also the errors of the alternative with the fewest.
+    """
     shown = f'"{path}" must'
     if all_of := _schemas(schema, "allOf"):
         wrong = [listed for below in all_of if (listed := [*_faults(value, below, path)])]
@@ -188,7 +194,10 @@ def _schemas(schema: Json, name: str) -> list[Json]:
 
 
 def _is_decidable(schema: object) -> bool:
-    """Whether a schema has none of the rules that are not checked; a field with the name of one also counts."""
+    """Whether a schema uses only rules that are checked here.
+
+    A field with the name of an unchecked rule is mistaken for that rule.
+    """
     fields, items = as_object(schema), as_list(schema)
     if fields is not None:
         return _UNCHECKED.isdisjoint(fields) and all(map(_is_decidable, fields.values()))
@@ -196,7 +205,7 @@ def _is_decidable(schema: object) -> bool:
 
 
 def _whole(message: str) -> Cause:
-    """The error of an object by a combination of schemas; as in Kubernetes, it names no field."""
+    """The error of a value that violates a combination of schemas; as in Kubernetes, it names no field."""
     return Cause(field="<nil>", reason="FieldValueInvalid", message=f'Invalid value: "": {message}')
 
 

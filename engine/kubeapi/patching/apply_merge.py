@@ -70,9 +70,9 @@ def _merged_lists(live: list[object], applied: list[object], schema: ListOf) -> 
 
 
 def _order(old: list[str | None], new: list[str | None]) -> list[tuple[str | None, int]]:
-    """Return the item keys (steps) of the merged list in order.
+    """Return the item keys (steps) of the merged list in order, each with an index.
 
-    Each has its index in the old list if only that list has the item, or -1 if the item comes from the new list.
+    For an item that only the old list has, this is its index in that list; for an item of the new list it is -1.
     """
     old_steps, new_steps = set(old), set(new)
     shared = [step for step in new if step in old_steps]
@@ -85,7 +85,7 @@ def _order(old: list[str | None], new: list[str | None]) -> list[tuple[str | Non
             result.append((step, left))
             left += 1
         elif step is not None and step != expected:
-            # The item is also in the wanted list: it is added when that list reaches it.
+            # The new list has this item too; it is added at its position in the new list.
             left += 1
         else:
             wish = new[right]

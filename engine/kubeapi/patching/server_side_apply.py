@@ -200,7 +200,10 @@ def owners_after_update(live: KubeObject | None, new: KubeObject, schema: Schema
 
 
 def _first_owner(value: KubeObject, schema: Schema, write: Write) -> list[Json]:
-    """Return the managedFields of a new object, whose writer owns all its fields; faster than comparing two surveys."""
+    """Return the managedFields of a new object, whose writer owns all its fields.
+
+    This is faster than comparing the paths of two objects, as for an update.
+    """
     metadata = value.metadata
     written = {
         name: item
@@ -228,7 +231,10 @@ def of_first_write(value: Json, schema: Schema) -> FieldsV1:
 
 
 def _add_beyond(owned: FieldsV1, document: Json, schema: Schema, before: Json) -> None:
-    """Add the fields of ``document`` to ``owned``, except those equal in ``before``, the same part of ``blank``."""
+    """Add the fields of ``document`` to ``owned``, except those with the same value in ``before``.
+
+    ``before`` is the part of ``blank`` at the same path.
+    """
     for name in sorted(document):
         item, step = document[name], f"f:{name}"
         own: FieldsV1 = {}

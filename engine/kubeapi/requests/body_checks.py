@@ -112,8 +112,9 @@ class _ObjectWithDuplicates(dict[str, object]):
 def repeated_fields(text: bytes, value: object) -> list[str]:
     """Return the paths of the first 100 duplicate fields, as in Kubernetes; ``value`` is the decoded text.
 
-    Two fast checks recognize most texts without duplicates. Such a text has as many colons as the encoded value (if it
-    has no escapes), or as many colons outside strings as the value has fields.
+    Two fast checks recognize most texts without duplicates. First, a text without escapes has no duplicates if it has
+    as many colons as the encoded value. Second, a text has none if it has as many colons outside of strings as the
+    value has fields.
     """
     if b"\\" not in text and text.count(b":") == msgspec.json.encode(value).count(b":"):
         return []

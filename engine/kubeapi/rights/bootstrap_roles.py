@@ -102,7 +102,7 @@ def _of_cluster_info() -> list[KubeObject]:
 
 
 def _of_agents() -> list[KubeObject]:
-    """Return the rights to request an agent's certificate with a bootstrap token, and those of an agent with it."""
+    """Return the rights to request an agent's certificate with a bootstrap token, and the rights of the agent."""
     requests, approved = "certificatesigningrequests", f"{_KARMADA}certificatesigningrequest:"
     group = ("certificates.k8s.io",)
     names = {
@@ -127,8 +127,9 @@ def _of_agents() -> list[KubeObject]:
 def _of_registration() -> list[KubeObject]:
     """Return the rights with which ``karmadactl register`` prepares a cluster and writes the roles of its agent.
 
-    Any bootstrap token gets a certificate of their user. In Karmada that user has all rights, but fewer are enough: a
-    client may write a role if it has the rights in that role, so these rights include those of the written roles.
+    With any bootstrap token a client can get a certificate of the user that has these rights. In Karmada that user has
+    all rights, but fewer suffice. A client may write a role only if it has the rights in that role, so the rights
+    here include those of the agent's roles.
     """
     user, name = f"{_KARMADA}agent:rbac-generator", f"{_KARMADA}agent-rbac-generator"
     kinds = ("clusterrolebindings", "clusterroles", "rolebindings", "roles")

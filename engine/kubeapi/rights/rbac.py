@@ -100,8 +100,8 @@ class Rule(Struct, frozen=True, kw_only=True):
 class Role(Struct, frozen=True, kw_only=True):
     """A Role, or a ClusterRole if it has no namespace.
 
-    ``gathers`` are the label selectors of an aggregated ClusterRole, which also has the rules of the ClusterRoles that
-    they match.
+    ``gathers`` are the label selectors of an aggregated ClusterRole. Such a role also has the rules of all ClusterRoles
+    that a selector matches.
     """
 
     name: str

@@ -182,8 +182,9 @@ class Catalogue:
     def with_custom(self, added: Iterable[Resource]) -> "Catalogue":
         """Return a catalogue with these custom kinds added.
 
-        An added kind replaces the custom kind with the same group and plural in all its versions. Built-in kinds are
-        never replaced. A kind whose name another resource of its group has is left out: objects are stored by kind.
+        An added kind replaces all versions of an existing custom kind with the same group and plural. Built-in kinds
+        are never replaced. A kind is left out if another resource of its group has the same kind name, because objects
+        are stored by kind.
         """
         new = [resource for resource in added if not self._is_built_in(resource)]
         names = {(resource.group, resource.plural) for resource in new}

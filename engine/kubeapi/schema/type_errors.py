@@ -185,7 +185,10 @@ def _wrong(value: object, schema: Schema, sort: str) -> TypeMismatch:
 
 
 def json_type_of(value: object, word: str = "") -> str:
-    """Return a value's JSON type: ``number``, but ``number 5`` if ``word``, the expected type, is an integer type."""
+    """Return a value's JSON type as errors name it.
+
+    If the expected type ``word`` is an integer type, the name of a number includes its value, as ``number 5``.
+    """
     match value:
         case bool():
             return "bool"

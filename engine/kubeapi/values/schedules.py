@@ -1,8 +1,8 @@
 """Schedules of CronJobs: five fields, or a word such as ``@hourly``, in a time zone.
 
-As in Kubernetes (robfig/cron), a day matches if the day of the month and the day of the week do; if both are
-restricted, also by a step such as ``*/2``, one of them suffices. A local time that a change of the clock skips has no
-match, one that it repeats has two.
+As in Kubernetes (robfig/cron), a day matches if both the day of the month and the day of the week match. If both fields
+are restricted, one match suffices; a step such as ``*/2`` counts as a restriction. When the clock changes, a skipped
+local time never matches, and a repeated local time matches twice.
 """
 
 import datetime as dt
@@ -144,7 +144,7 @@ def is_zone(name: str) -> bool:
 def _instants(
     day: dt.date, hours: tuple[int, ...], minutes: tuple[int, ...], zone: zoneinfo.ZoneInfo
 ) -> list[int]:
-    """Return the instants of some local times of a day, ordered, in milliseconds since 1970."""
+    """Return the instants of these local times of a day, ordered, in milliseconds since 1970."""
     times = [
         dt.datetime.combine(day, dt.time(hour, minute, tzinfo=zone)) for hour in hours for minute in minutes
     ]
@@ -165,7 +165,7 @@ def _offset(day: dt.date, zone: zoneinfo.ZoneInfo) -> dt.timedelta | None:
 
 
 def _exists(time: dt.datetime) -> bool:
-    """Return whether a local time is not one of those that a change of the clock skips."""
+    """Return whether a local time exists; a change of the clock skips some local times."""
     returned = time.astimezone(_UTC).astimezone(time.tzinfo)
     return returned.replace(tzinfo=None) == time.replace(tzinfo=None)
 

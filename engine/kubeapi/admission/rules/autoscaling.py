@@ -67,7 +67,7 @@ def _metric(metric: Json, path: str) -> Iterator[Cause]:
         yield causes.required(f"{path}.type", "must specify a metric source type")
         return
     if type_name not in _SOURCES:
-        # Kubernetes reports an unknown metric type twice: as the type, and as the metric source.
+        # Kubernetes reports an unknown metric type twice: at the type, and at the metric source.
         yield from (causes.unsupported(f"{path}.type", type_name, _SOURCES) for _ in range(2))
         return
     for other, name in _SOURCES.items():

@@ -142,7 +142,7 @@ def claim(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
     if live is not None:
         old = live.object_at("spec")
         former = quantity.nano_units_of(at(old, "resources", "requests", "storage"))
-        # Whether a claim is bound is known only in members, which refuse to grow a claim that is not.
+        # Growing is allowed here. Only the members know whether a claim is bound; they refuse to grow an unbound one.
         if size is not None and former is not None and size < former:
             yield causes.forbidden(
                 "spec.resources.requests.storage", "field can not be less than status.capacity"
@@ -277,7 +277,7 @@ _OF_BALANCERS: Final = ("allocateLoadBalancerNodePorts", "loadBalancerClass")
 
 
 def without_former_type(before: KubeObject | None, value: KubeObject) -> KubeObject:
-    """Return the object; if it is a Service whose type changed, without the fields that only its former type has.
+    """Return the object; from a Service whose type changed, remove the fields that only its former type has.
 
     Fields that differ from ``before`` are kept. ``before`` is the object before the write, with the API's defaults.
     """
