@@ -161,7 +161,7 @@ async def serve(options: Options) -> None:
 async def _control(
     parts: services.Services, kube_application: kube_app.KubeApplication, options: Options
 ) -> None:
-    """Run the controllers that write as clients do, and send the keys to other replicas of a log on Kafka."""
+    """Run the controllers that use the write API, and send the shared keys to other replicas of a log on Kafka."""
     plane = kube_application.plane
     await asyncio.gather(
         autoscaling.Autoscaling(parts, plane, parts.write_api, clock_ms).run(),
@@ -250,8 +250,8 @@ async def work(
 ) -> None:
     """Run a worker on a log on Kafka until SIGTERM or SIGINT, with a health endpoint at ``watch`` if given.
 
-    It signs ``checkpoints`` of the log as scheduled; only one worker of a log should. Raises OSError if the port of
-    ``watch`` is taken.
+    If ``checkpoints`` is set, the worker signs checkpoints of the log; set it for one worker of a log only. Raises
+    OSError if the port of ``watch`` is taken.
     """
     from engine.process import scaleout  # noqa: PLC0415  # a log in a file needs no client of Kafka
 

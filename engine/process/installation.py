@@ -100,11 +100,11 @@ async def opened(
 
 
 async def _check_use(log: sqlite.SqliteLog, *, observes: bool) -> None:
-    """Raise port.LogMixedError if the log would have observations of a control plane and objects of its own."""
+    """Raise port.LogMixedError if this use would mix observations of another control plane with own objects."""
     recorded = {topic for (topic, _partition), end in log.ends().items() if end}
     first = await log.read(topics.OBSERVATIONS, 0, 0, 1)
-    # The Events that clients write are on this topic too, but only in a log without observations: a server that
-    # observes refuses them.
+    # This topic also has the Events that clients write. A server that observes refuses such Events, so they occur only
+    # in a log without observations.
     has_events = any(_is_client_event(record) for record in first)
     if not observes and first and not has_events:
         raise port.LogMixedError("the log has the observations of another control plane")

@@ -39,8 +39,8 @@ _log = diagnostics.logger(__name__)
 def identity_of(directory: Path | None) -> str:
     """Return a name for this process, under which it holds a Lease.
 
-    With a ``directory``, which only one process uses at a time, the name is the same after a restart, so that the
-    process need not wait until the Lease of its killed predecessor expires.
+    With a ``directory``, which only one process uses at a time, the name is the same after a restart. A restarted
+    process then need not wait until the Lease of the killed one expires.
     """
     own = secrets.token_bytes(8) if directory is None else str(directory).encode()
     return f"{socket.gethostname()}-{hashlib.sha256(own).hexdigest()[:8]}"
@@ -167,10 +167,11 @@ class Observing(Collector):
                 except* port.LogError as group:
                     if group.subgroup(_FATAL) is not None:
                         raise
-                    # The log may or may not have the last changes and decisions.
+                    # It is unknown whether the last changes and decisions were appended, so rebuild the state from the
+                    # log.
                     _log.warning("observing stalled", reason=_reason(group))
                     self._begin()
-                # Not in the handler, which would wrap a cancellation in an ExceptionGroup.
+                # Wait here and not in the handler: ``except*`` would wrap a cancellation in an ExceptionGroup.
                 with anyio.move_on_after(port.AFTER_FAILURE_S):
                     await stopping.wait()
         finally:

@@ -26,7 +26,10 @@ _REPORT_S: Final = 0.05
 
 
 class Progress(Struct, frozen=True):
-    """Progress of the slowest process: up to which number (``records`` of ``until``) it has read; ``steps`` of all."""
+    """Progress of a proof: ``records`` is the last number that the slowest process has read, ``until`` the last of all.
+
+    ``steps`` is the number of steps that all processes have read.
+    """
 
     records: int
     until: int

@@ -1,10 +1,10 @@
 """One certificate authority and one token for all replicas on a log, so that each accepts what another signed.
 
 The first replica writes the fingerprint of its keys to the log; the keys stay in its directory. A later replica writes
-a request with a public key of its own, and any replica that has the keys answers with the keys sealed for it. A reader
-of the log learns nothing; a writer of the log could make itself an administrator anyway. If no replica answers because
-all other directories are lost, the new replica's own keys become the shared ones, and everything signed before becomes
-invalid.
+a request with its own public key. Any replica that has the keys answers with the keys, encrypted to that public key.
+A reader of the log learns nothing; a writer of the log could make itself an administrator anyway. If no replica
+answers because all other directories are lost, the new replica's own keys become the shared keys. Everything that was
+signed before then becomes invalid.
 
 All of this is stored in ConfigMaps of ``karmada-system`` (``engine.writing.edits.authorized``).
 """

@@ -103,9 +103,9 @@ def _small_events(cluster: Cluster, facts: Spec, changes: set[str]) -> list[shap
     events: list[shapes.Event] = [*untainted, *tainted]
     if len(events) == 1:
         return [msgspec.structs.replace(events[0], expects=expects)]
-    # If there are several events, none expects a version: the first one changes the version, so the fold
-    # would refuse the others as late. Each changes its own taint, so all stay valid if another client writes
-    # in between.
+    # If there are several events, none expects a version: the first event changes the version, so the fold would
+    # refuse the others as late. Each event changes another taint, so all stay valid if another client writes in
+    # between.
     return events
 
 
@@ -142,7 +142,7 @@ def _joined(name: str, spec: Spec, expects: int) -> clusters.ClusterJoined:
 def spec_of(value: KubeObject, cluster: Cluster | None, reported: KubeObject | None) -> Spec:
     """The spec of a validated Cluster object, with the API kinds and Kubernetes version in the status of ``reported``.
 
-    Kinds or a version that this status does not have are taken from ``cluster``.
+    If that status has no kinds or no version, those of ``cluster`` are used.
     """
     spec = value.object_at("spec")
     status = {} if reported is None else reported.object_at("status")
@@ -217,7 +217,7 @@ def _same_taint(taint: clusters.Taint, cluster: Cluster | None) -> clusters.Tain
 def _id(text: str, cluster: Cluster | None) -> str:
     """Return the id to record for a cluster.
 
-    It is empty if the client wrote back the uid, which reads show as the id of clusters without an own one.
+    Reads show the uid as the id of a cluster that has no id. If a client writes the uid back, the id stays empty.
     """
     is_shown = cluster is not None and not cluster.spec.id and text == cluster.head.uid
     return "" if is_shown else text

@@ -33,8 +33,8 @@ def mutated(target: Target, cluster: Cluster, edited: Edited) -> Mutated:
             }
             details: StatusDetails = {"name": target.name, "kind": "Cluster", "causes": [cause]}
             raise StatusError(422, "Invalid", message, details)
-    # An event that writes the whole cluster is the last one. It changes the cluster's version, which then
-    # shows whether all events took effect; without it the events are a report.
+    # The last event may write the whole cluster. It then changes the cluster's version, which shows whether all events
+    # took effect. Without such an event, the events are a report.
     is_report = bool(events) and not isinstance(events[-1], clusters.ClusterJoined)
     action = Action.CONFIGURED if events else Action.UNCHANGED
     return Mutated(

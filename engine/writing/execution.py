@@ -237,8 +237,8 @@ class WriteExecution:
             target = attempt.mutation.target
             current = stored.get(target.key)
             outcome = await loop_share.apart(_size(attempt, current), _outcome, attempt.mutation, stored)
-            # The views may include records after ``ends``, so search from the last write that was read, if
-            # that is later.
+            # The views may include records after ``ends``. If the object that was read is from such a record, search
+            # for other writes from that record on.
             start = max(ends.get(target.slot, 0), _version(current))
             applied.append(_Applied(attempt, outcome, current.number if current is not None else 0, start))
         return applied
@@ -258,7 +258,7 @@ class WriteExecution:
         try:
             return await self._outcomes(writes, appended)
         except (port.LogError, ProjectionError) as error:
-            # The error alone would mean that nothing was written, and clients would repeat the write.
+            # Do not raise the error: clients would conclude that nothing was written, and would repeat the write.
             return _unknown(writes, f"the change is recorded, but its outcome is not known: {error}"), []
 
     async def _outcomes(
@@ -297,9 +297,9 @@ class WriteExecution:
     ) -> bool:
         """Return whether the fold accepted a write.
 
-        It did if the object has the version of the write. Otherwise another client may have overwritten an accepted
-        write: then the partition has no record of the object between the read (``start``) and the write, but has one
-        after it.
+        The fold accepted the write if the object has the version of the write. If not, another client may have
+        overwritten an accepted write. In that case the partition has no record of the object between the read
+        (``start``) and the write, but has one after the write.
         """
         if _version(current) == offsets.last + 1 or (mutated.is_report and current is not None):
             return True
@@ -339,9 +339,10 @@ def _unknown(writes: Sequence[_Append], reason: str) -> dict[int, Answer]:
 
 
 def _separate(waiting: Sequence[Attempt]) -> tuple[list[Attempt], list[Attempt]]:
-    """Divide attempts into those to carry out now, the first of each object, and those to carry out later.
+    """Divide attempts into those to carry out now and those to carry out later.
 
-    An attempt also waits for an earlier attempt on its namespace. The order of attempts on one object never changes.
+    The first attempt on each object is carried out now, unless an earlier attempt is on its namespace. The order of
+    attempts on one object never changes.
     """
     attempts: list[Attempt] = []
     later: list[Attempt] = []

@@ -162,7 +162,7 @@ class Edit(Protocol):
 class BindingChange(Struct, frozen=True, kw_only=True):
     """Change the parts of a binding that clients may write.
 
-    ``clusters`` are those in which the workload, kept so far by a graceful eviction, may now be deleted.
+    ``clusters`` are those in which a graceful eviction has kept the workload, but in which it may now be deleted.
     ``scheduling`` and ``dispatching``: True suspends, False resumes, None changes nothing.
     """
 

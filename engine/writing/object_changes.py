@@ -78,7 +78,7 @@ class Change(Struct, frozen=True, kw_only=True):
         if raw == stored.manifest:
             return _mutated(Action.UNCHANGED, value, edited)
         version = stored.head.version
-        # The namespace controller deletes a namespace once it is empty; removing its last finalizer does not.
+        # Do not delete a namespace when its last finalizer is removed: the namespace controller deletes empty ones.
         if self.target.route != "namespace" and is_finalized(edited.value):
             return _mutated(Action.DELETED, value, edited, _deleted(self.target, version))
         event = verdicts.APPLIED[self.target.route](manifest=msgspec.Raw(raw), expects=version)
@@ -150,7 +150,10 @@ class Preconditions(Struct, frozen=True, kw_only=True):
                 raise status_objects.unwanted_deletion(self.resource, live.name, field, expected, actual)
 
     def _is_current(self, live: KubeObject) -> bool:
-        """Whether the object was not written since the required version, which may be that of a later status."""
+        """Whether the object was not written after the required version.
+
+        That version may be newer than the last write: a derived status also raises the resourceVersion.
+        """
         seen, written = self.resource_version, live.resource_version
         if seen == written:
             return True
@@ -258,7 +261,7 @@ def live_object(target: Target, stored: StoredObject) -> KubeObject:
 
 
 def _generation(stored: StoredObject) -> int:
-    """The generation of an object as shown: its head's, which counts specs, and one for the mark of a deletion."""
+    """The generation of an object as rendered: the number of its specs, plus one if it is terminating."""
     return stored.head.generation + is_ending(stored)
 
 

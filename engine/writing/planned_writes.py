@@ -55,8 +55,8 @@ class PlannedWrites:
         attempt, target = Attempt(0, mutation, tracing.CURRENT.get(), body_bytes), mutation.target
         answer = raised((await self._execution.carry_out([attempt], dry_run=True, source=source))[0])
         if isinstance(answer, Written):
-            # The events expect no versions: the log may grow before the plan forks it, and objects that the
-            # plan changed before have no version yet.
+            # The events must not expect versions of objects. The log may grow before the plan starts from it, and
+            # objects that earlier changes of the plan wrote have no version yet.
             events = tuple(map(_for_any_version, answer.mutated.events))
             self.records += self._appending.records_of([ObjectEvents(target, events, attempt.trace)], source)
             await self._current.take(target, answer.mutated)

@@ -170,7 +170,9 @@ class WriteApi:
         return raised((await self._execution.carry_out([attempt], dry_run=True, source=source))[0])
 
     async def change_known(self, mutation: Mutation) -> Written | Problem:
-        """Carry out a mutation that may be repeated, again while its outcome is unknown, up to ``_TRIES_MAX`` times.
+        """Carry out a mutation; while its outcome is unknown, repeat it, up to ``_TRIES_MAX`` times in all.
+
+        Use it only for mutations that do no harm when repeated.
 
         Raises the errors of ``change``.
         """

@@ -9,6 +9,6 @@ in 8 bytes, then the question as JSON. The forked child answers with lines: zero
 passed, in milliseconds; then one with the prediction as JSON, or with ``failed`` and the reason. The child ends when
 the parent closes the socket.
 
-If the engine was not stable, the child also asks another forked process what happens without the change, and leaves
-out what happens in the same way.
+If the engine was not stable, changes happen even without the planned one. Then another forked process predicts what
+happens without it, and the child leaves out of its prediction what happens in the same way.
 """

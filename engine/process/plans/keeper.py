@@ -67,7 +67,7 @@ class _EngineCopy:
     async def prepare(self, request: protocol.Request) -> Fork:
         """Return the engine for a question; raises the log's errors.
 
-        The kept engine is advanced to a later number; for an earlier number, another engine is built.
+        The engine of the last question is advanced if the number is later; for an earlier number, a new one is built.
         """
         basis, question = _location(request), request.question
         async with log_locations.snapshots(basis) as snapshots, log_locations.opened(basis) as log:
@@ -121,9 +121,10 @@ def _answer(control: socket.socket, connection: socket.socket, kept: _EngineCopy
 
 
 def _unchanged(connection: socket.socket, fork: Fork, request: protocol.Request) -> socket.socket:
-    """Fork a process that predicts what happens without the change; it begins when a byte arrives on the socket.
+    """Fork a process that predicts what happens without the change; return the socket to it.
 
-    It must be forked before the prediction of the change, which modifies the engine. It ends with the socket.
+    Fork it before predicting the change, which modifies the engine. The process begins when a byte arrives on the
+    socket, and ends when the socket is closed.
     """
     own_end, child_end = socket.socketpair()
     if os.fork():
@@ -165,7 +166,7 @@ def _answer_with(
     request: protocol.Request,
     predict: Callable[[], Awaitable[Prediction]],
 ) -> None:
-    """Send a prediction, which reads the log of the request, or the reason why there is none."""
+    """Send the prediction for a request, or the reason why it failed; ``fork`` reads the log of the request."""
 
     async def predicted() -> bytes:
         async with log_locations.opened(_location(request)) as log:

@@ -41,7 +41,7 @@ def main(directory: Path) -> None:
 
 @contextlib.contextmanager
 def _only_child(directory: Path) -> Generator[None]:
-    """Hold the lock of the views; a child whose parent was killed may keep it until its last batch is written."""
+    """Hold the lock of the views, and wait for it: the child of a killed parent keeps it until its batch is written."""
     with private_files.opened(directory / _LOCK_FILE) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -101,8 +101,8 @@ async def _fold_and_report(log: runner.Source, path: Path) -> None:
     try:
         await _fold(projector)
     except ProjectionError as error:
-        # A damaged page shows when it is first read. The next child begins with empty tables, which the parent
-        # reads once they include all that the deleted ones did.
+        # A damaged page causes an error only when it is first read. Delete the tables and end: the next child rebuilds
+        # them, and the parent reads them once they include all records that the deleted tables included.
         _log.warning("rebuilding views", reason=str(error))
         store.remove(path)
     finally:
@@ -185,7 +185,7 @@ def _report_error(prefix: bytes, error: Exception) -> None:
 
 
 def _write_line(line: bytes) -> None:
-    # Short lines are written to a pipe atomically. If the parent has ended, so has this process's input, which
-    # stops it.
+    # Short lines are written to a pipe atomically. A broken pipe means that the parent has ended; then the input of
+    # this process ends too, which stops it.
     with contextlib.suppress(BrokenPipeError):
         os.write(_OUTPUT, line)

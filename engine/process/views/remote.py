@@ -137,7 +137,7 @@ class RemoteViews:
         return None
 
     def _fail(self, reason: str) -> None:
-        """Note a stall; if it lasts for ``PATIENCE_S``, waiting readers get an error."""
+        """Record that the child is stalled; if this lasts for ``PATIENCE_S``, waiting readers get an error."""
         now_s = time.monotonic()
         if self._failing_since_s is None:
             self._failing_since_s = now_s

@@ -98,7 +98,7 @@ def _check_escalation(
     if user.is_master or known is None:
         return
     if live is not None and _without_owners(live) == _without_owners(value):
-        return  # a controller, such as the garbage collector, that may update the object but has not its rights
+        return  # controllers without these rights, such as the garbage collector, may change finalizers and owners
     if resource.kind.endswith("Binding"):
         _check_binding(resource, user, known, value)
     else:
@@ -149,7 +149,7 @@ def _check_binding(resource: Resource, user: User, known: Rights, value: KubeObj
 def _check_rules(
     resource: Resource, name: str, user: User, known: Rights, rules: tuple[Rule, ...] | None, act: Act
 ) -> None:
-    """Raise StatusError unless the user may do ``act`` or has all ``rules``, which are None if no such role exists."""
+    """Raise StatusError unless the user may do ``act`` or has all ``rules``; None means that there is no such role."""
     if known.may(user, act):
         return
     if rules is None:

@@ -1,7 +1,7 @@
 """The writable fields of a binding; the engine decides everything else.
 
 As in Karmada, ``suppressDeletion: false`` in an eviction task allows the deletion of a workload that a graceful
-eviction keeps, and a queueing controller delays a workload by ``suspension.scheduling``.
+eviction keeps. A queueing controller sets ``suspension.scheduling`` to delay a workload.
 """
 
 from http import HTTPStatus
@@ -100,7 +100,7 @@ def _rest(value: KubeObject) -> Json:
 
 
 def _check_types(resource: Resource, live: KubeObject, desired: KubeObject) -> None:
-    """Raise StatusError (422) if the edit sets a value of another type than its field; else it would have no effect."""
+    """Raise StatusError (422) if the edit sets a value of a wrong type, which would otherwise be ignored."""
     before, after = (
         schema_validation.value_faults(value.document, resource.schema) for value in (live, desired)
     )

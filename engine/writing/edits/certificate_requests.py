@@ -48,7 +48,9 @@ _REQUESTER: Final = ("username", "uid", "groups", "extra")
 
 
 class Admission(Struct, frozen=True, kw_only=True):
-    """Completes a CertificateSigningRequest on each write: adds the requester when new, the certificate when approved.
+    """Completes a CertificateSigningRequest on each write.
+
+    Adds the requester to a new request, and the certificate to an approved one.
 
     ``part`` is the written subresource, empty for the object itself. A new request that needs no approval by a user is
     approved at once, except in a dry run. Raises StatusError.
@@ -110,12 +112,12 @@ class Admission(Struct, frozen=True, kw_only=True):
         known, written = (value.objects_at("status", "conditions") for value in (before, now))
         decisions = [condition for condition in known if condition.get("type") in _DECISIONS]
         others = [condition for condition in written if condition.get("type") not in _DECISIONS]
-        # A condition such as Failed ends the signing, so it needs the same right as a certificate.
+        # A condition such as Failed ends the signing, so writing it needs the same right as writing a certificate.
         is_same = others == [condition for condition in known if condition.get("type") not in _DECISIONS]
         if not is_same or now.at("status", "certificate") != before.at("status", "certificate"):
             self._check(before, "sign")
         conditions = decisions + [_timed(condition, self.now_ms) for condition in others]
-        # ``written`` may have an approval only, which is dropped.
+        # ``written`` may contain only an approval, which is dropped.
         return _with_conditions(now, conditions) if conditions or written else now
 
     def _check(self, value: KubeObject, verb: str) -> None:

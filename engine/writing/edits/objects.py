@@ -109,7 +109,7 @@ class Replacement(RequestedEdit, frozen=True):
     body: KubeObject
 
     def apply(self, live: KubeObject | None) -> Edited:
-        """Return the new object; raises StatusError (404) if there is none to replace and its kind needs one."""
+        """Return the new object; raises StatusError (404) if none exists and a replacement cannot create this kind."""
         writer = self.writer
         if live is None and preconditions.may_create(writer.resource, writer.name, self.body):
             return completed(writer, None, with_known_fields(writer, self.body))
@@ -216,7 +216,7 @@ def completed(writer: Writer, live: KubeObject | None, edited: Edited) -> Edited
     metadata = new.metadata
     if live is not None:
         preconditions.check_not_ended(writer.resource, live, new)
-        # Metadata that only the server sets stay as they are, whatever the body has.
+        # Ignore values in the body for metadata that only the server sets.
         live_metadata = live.metadata
         kept = ("uid", "resourceVersion", "generation", "creationTimestamp")
         kept += ("deletionTimestamp", "deletionGracePeriodSeconds")
@@ -231,7 +231,7 @@ def completed(writer: Writer, live: KubeObject | None, edited: Edited) -> Edited
         del metadata["namespace"]
     filled = filled_in(writer, live, new.with_fields({"metadata": metadata}))
     if live is not None and built_in_defaults.same(live, filled):
-        # The client sent back the object that it had read: API defaults in it are not a change.
+        # Clients send back objects as they read them, with API defaults; these defaults are not a change.
         filled = live.with_fields({"metadata": metadata})
     before = None if live is None else built_in_defaults.with_defaults(live)
     after = built_in_defaults.with_defaults(filled)
@@ -309,7 +309,7 @@ def check_whole(
     if not all(isinstance(finalizer, str) for finalizer in finalizers):
         raise status_objects.bad_request("metadata.finalizers: must be strings")
     if known_kinds.refused(resource.api_version, resource.kind):
-        return  # made by the engine; ``binding_changes`` limits which fields of bindings clients may write
+        return  # the engine writes these kinds; ``binding_changes`` limits what clients may write in bindings
     try:
         listed = form_causes(value, live)
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:

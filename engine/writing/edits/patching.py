@@ -103,7 +103,7 @@ def json_patched(value: KubeObject, patch: object) -> KubeObject:
         raise status_objects.too_many_operations(len(operations), patches.OPERATIONS_MAX)
     try:
         patched = as_object(patches.json_patched(value.document, patch))
-        # Each operation can nest the result of the one before more deeply than any body.
+        # Each operation can add nesting to the result of the previous one, so the depth can exceed that of any body.
         is_too_deep = records.is_deeper(msgspec.json.encode(patched), _DEPTH_MAX)
     except patches.PatchError:
         raise status_objects.unfit_patch() from None

@@ -53,7 +53,7 @@ class AheadError(StatusError):
 def check_version(resource: Resource, live: KubeObject, new: KubeObject, newest: int) -> None:
     """Raise StatusError if ``new`` has another uid than ``live``, or an older resourceVersion.
 
-    Raises AheadError if its resourceVersion is newer than ``newest``, the newest that this server knows.
+    Raises AheadError if the resourceVersion of ``new`` is above ``newest``, the highest one that this server knows.
     """
     name = live.name
     uid = new.metadata.get("uid")
@@ -76,8 +76,8 @@ def check_version(resource: Resource, live: KubeObject, new: KubeObject, newest:
 def check_versioned(resource: Resource, name: str, new: KubeObject) -> None:
     """Raise StatusError if a replacement names no resourceVersion although its kind needs one.
 
-    Custom kinds do, Karmada's included, and some of Kubernetes' own; Clusters do not, since Karmada serves them by a
-    server of its own.
+    Custom kinds (including Karmada's) and some of Kubernetes' own kinds need one. Clusters do not, because in Karmada
+    they are served by an aggregated API server.
     """
     is_custom = not resource.is_kubernetes_own and resource.qualified != _CLUSTERS
     needs_version = is_custom or resource.qualified in _VERSIONED
@@ -86,7 +86,7 @@ def check_versioned(resource: Resource, name: str, new: KubeObject) -> None:
 
 
 def may_create(resource: Resource, name: str, new: KubeObject) -> bool:
-    """Whether a replacement creates the object if there is none; raises StatusError if it names the uid of another."""
+    """Whether a replacement of this kind creates a missing object; raises StatusError if ``new`` has a uid then."""
     if resource.qualified not in _CREATED_BY_REPLACEMENT:
         return False
     if uid := new.metadata.get("uid"):
@@ -95,7 +95,7 @@ def may_create(resource: Resource, name: str, new: KubeObject) -> bool:
 
 
 def check_not_ended(resource: Resource, live: KubeObject, new: KubeObject) -> None:
-    """Raise StatusError if ``new`` sets another time of deletion than ``live``: only a DELETE does."""
+    """Raise StatusError if ``new`` sets another time of deletion than ``live``: only a DELETE may set it."""
     before, after = live.metadata, new.metadata
     changed = [name for name in _ENDING if after.get(name) not in (None, before.get(name))]
     if changed:

@@ -125,7 +125,7 @@ def _without_derived(
 def _same_but_for_status(writer: Writer, live: KubeObject, made: KubeObject, *, is_owned: bool) -> KubeObject:
     """Return the current object with the status of ``made``.
 
-    With ``is_owned`` it also gets the metadata of ``made``, which contain the field owners.
+    With ``is_owned``, the metadata are also those of ``made``; they contain the field owners.
     """
     current = made.at("status")
     status = as_object({} if current is None else current)
