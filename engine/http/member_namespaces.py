@@ -1,4 +1,4 @@
-"""Namespaces that the control plane propagates to clusters, after the ClusterOverridePolicies that select them.
+"""Namespaces that the control plane propagates to clusters, with ClusterOverridePolicies applied.
 
 ``NamespaceChanges`` has the sequence number of the last change of any namespace.
 """

@@ -1,8 +1,8 @@
 """Browser sessions: a signed random id that permits reads for eight hours, at this server only.
 
-A browser gets a session for the server's token or for the login code that ``reballast up`` prints. The signing key is
-derived from the token, so all replicas of a log accept the id and none stores it. The token itself is never a cookie,
-because browsers send cookies to every port of a host.
+A browser gets a session for the server's token or for the login code that ``reballast up`` prints. The key that signs
+ids is derived from the token. So all replicas of a log accept an id, and none has to store it. The token itself is
+never a cookie, because browsers send cookies to every port of a host.
 """
 
 import base64

@@ -102,12 +102,15 @@ def group_title(group: GroupExplanation, refusal: str = "") -> str:
 
 
 def refusal(explained: Explained, group: GroupExplanation) -> str:
-    """The reason for which the clusters that the scheduler chose in a group, if any, were refused: a quota."""
+    """The reason (a quota) why the clusters that the scheduler chose in a group were refused; empty if accepted."""
     return explained.condition if _is_kept(explained) and not group.error else ""
 
 
 def division(step: Step) -> str:
-    """A division of replicas in words: a scale-down divides the replicas that remain, a scale-up only the new ones."""
+    """A division of replicas in words.
+
+    A scale-down divides all remaining replicas, a scale-up only the new ones.
+    """
     return f"{step.kind} {'to' if step.kind == SCALE_DOWN else 'of'} {step.seats}"
 
 

@@ -80,12 +80,12 @@ class _Open:
 
 
 class _Connection:
-    """A connection of an agent: the queue of the requests, and ends of requests, that the agent has not read."""
+    """A connection of an agent: a queue of what the agent has not read yet, new requests and ends of earlier ones."""
 
     def __init__(self) -> None:
         self.send: MemoryObjectSendStream[Queued]
         self.receive: MemoryObjectReceiveStream[Queued]
-        # Without a limit, since the end of a request must not be lost; ``call`` limits the requests.
+        # The queue has no limit, because the end of a request must not be lost. ``call`` limits the number of requests.
         self.send, self.receive = anyio.create_memory_object_stream[Queued](math.inf)
 
     @property
@@ -93,7 +93,7 @@ class _Connection:
         return self.receive.statistics().current_buffer_used >= _WAITING_MAX
 
     def unread(self) -> list[Queued]:
-        """Return the requests, and remove them from the queue."""
+        """Remove and return all entries of the queue."""
         return [self.receive.receive_nowait() for _ in range(self.receive.statistics().current_buffer_used)]
 
 
@@ -113,8 +113,8 @@ class Tunnels:
         connection ends if it returns False.
         """
         connection = _Connection()
-        # A later connection replaces this one: the agent reconnected. The requests that it has not read from the
-        # former connection, which may be broken, are moved.
+        # If the agent reconnects, the new connection replaces the former one, which may be broken. Requests that the
+        # agent has not read from the former connection are moved to the new one.
         if former := self._agents.get(cluster):
             for waiting in former.unread():
                 connection.send.send_nowait(waiting)
@@ -127,7 +127,7 @@ class Tunnels:
                 if result is not None and result[1] is not None:
                     if not await self._may_read(cluster, result[0], may_read):
                         return
-                    # A client that got an error, or left, may have sent its request again elsewhere.
+                    # Skip a request whose client got an error or left: the client may have repeated it elsewhere.
                     if (opened := self._open.get((cluster, result[0]))) is None:
                         continue
                     opened.read_from = connection
@@ -218,8 +218,8 @@ class Tunnels:
         # Nothing will read these requests; fail them now instead of at their time limit.
         for number, _call in connection.unread():
             self._lose(cluster, number)
-        # An agent ends the requests of a connection with it, or never got them. The end of an upload may not arrive, if
-        # the agent is no longer reachable.
+        # The agent ends all requests that it read from this connection when the connection ends. If the agent is no
+        # longer reachable, the end of its upload never arrives, so end the responses here.
         for (name, number), opened in list(self._open.items()):
             if name != cluster or opened.read_from is not connection:
                 continue

@@ -183,7 +183,7 @@ def _apis(enablements: Sequence[object]) -> tuple[clusters.ApiKind, ...]:
             )
             derived = plurals(api)
             names = tuple(str(entry.get("name") or name) for entry, name in zip(served, derived, strict=True))
-            # Record no names that equal the plurals derived from the kinds: then a spec with these names
+            # Do not record names that equal the plurals derived from the kinds, so that a spec with these names
             # equals a spec without names.
             apis.append(msgspec.structs.replace(api, names=() if names == derived else names))
     return tuple(apis)

@@ -318,7 +318,10 @@ def _resource(group: str, version: str, plural: str) -> Resource:
 
 
 def _is_older(bound: KubeObject, account: KubeObject) -> bool:
-    """Whether the bound object was created before the account; then it belonged to an earlier account of that name."""
+    """Whether the bound object is older than the account.
+
+    If so, it belonged to an earlier account of the same name.
+    """
     made, since = (value.text_at("metadata", "creationTimestamp") for value in (bound, account))
     return made < since
 

@@ -81,7 +81,7 @@ def is_yaml(request: Request) -> bool:
 
 
 def is_expanding(raw: bytes) -> bool:
-    """Whether a text may be YAML with aliases, so that a short one can make a large object."""
+    """Whether a text may be YAML with aliases, with which a short text can expand to a large object."""
     return b"&" in raw and b"*" in raw
 
 
@@ -274,7 +274,8 @@ def yaml_object(raw: bytes, repeated: list[str] | None = None) -> Json:
             document = json_object(raw)
             noted.extend(body_checks.repeated_fields(raw, document))
             return document
-    # A list is no object of the request's kind, and a custom kind may be named like one.
+    # Do not split a list into its items: it is not an object of the request's kind, unless a custom kind has the
+    # name of a list.
     read = manifests.read(raw, file="", limits=_LIMITS, repeated=noted, splits_lists=False)
     if len(read) != 1:
         raise status_objects.bad_request(f"the body contains {len(read)} objects instead of one")

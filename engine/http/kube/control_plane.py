@@ -244,7 +244,7 @@ def is_empty(resource: Resource) -> bool:
 
 
 def _custom(manifest: bytes) -> Iterable[Resource]:
-    """The kinds of a CustomResourceDefinition; none if it is invalid, which was reported when it was written."""
+    """The kinds of a CustomResourceDefinition; none if it is invalid, of which the write has already warned."""
     try:
         return custom_kinds.read(KubeObject(msgspec.json.decode(manifest, type=dict[str, object])))
     except DECODING_ERRORS:

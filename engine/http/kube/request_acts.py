@@ -33,8 +33,8 @@ def act_of(request: Request, api_path: ApiPath) -> Act:
     if not name:
         verb = {"get": "list", "delete": "deletecollection"}.get(verb, verb)
     if verb == "list" and request.scope["query_string"]:
-        # Only reads of a collection are watches, or about the object that a field selector names: other requests
-        # ignore these parameters, so rights must not depend on them.
+        # Only a read of a collection can be a watch, or name one object by a field selector. Other requests ignore
+        # these parameters, so their rights must not depend on them.
         parameters = parameters_of(request)
         verb = "watch" if is_set(parameters, "watch") else verb
         name = _named(parameters.get("fieldSelector", ""))

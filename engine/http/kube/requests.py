@@ -64,14 +64,17 @@ class Query(Struct, frozen=True, kw_only=True):
 
     @property
     def lists_first(self) -> bool:
-        """Whether a watch begins with all current objects; if not, it begins after the resourceVersion, or now."""
+        """Whether a watch begins with all current objects.
+
+        If not, it begins after its resourceVersion, or with the next change if it has none.
+        """
         if self.initial_events is None:
             return not self.is_versioned
         return self.initial_events
 
     @property
     def is_versioned(self) -> bool:
-        """Whether the resourceVersion names a version; ``0``, like an empty text, means any."""
+        """Whether the resourceVersion names a version; an empty text and ``0`` mean any version."""
         return bool(self.resource_version.strip("0"))
 
 

@@ -79,7 +79,7 @@ class Reviews:
         user = await self._users.user_of(token, named)
         if user is None:
             return {"authenticated": False, "error": "the token is unknown, expired or for another audience"}
-        # Without audiences in the answer, reviewers take this server for one that ignores them.
+        # Return the audiences; otherwise the reviewer concludes that this server ignores audiences.
         audiences = self._users.audiences(token, named)
         return {"authenticated": True, "user": access.user_info(user), "audiences": audiences}
 

@@ -1,8 +1,8 @@
 """Warnings of writes beyond validation.
 
-The response to a dry run has a forecast of its effect if the object has the annotation ``ANNOTATION``. The response
-to an edit of a template has a warning if the claiming policy no longer selects the template, and that to a write of a
-CustomResourceDefinition if another one defines its kind.
+There are three warnings. A dry run of an object with the annotation ``ANNOTATION`` returns a forecast of its effect.
+An edit of a template returns a warning if the claiming policy no longer selects the template. A write of a
+CustomResourceDefinition returns a warning if another definition already defines its kind.
 """
 
 from collections.abc import Callable, Sequence
@@ -94,7 +94,7 @@ class _Template(msgspec.Struct, frozen=True):
 
 
 class Relabelling:
-    """Records whether an edit changed labels; only then ``warnings`` reads the policy that claims the object."""
+    """Records whether an edit changed labels; if so, ``warnings`` reads the policy that claims the object."""
 
     def __init__(self) -> None:
         self._is_found = False

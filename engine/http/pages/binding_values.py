@@ -15,8 +15,8 @@ BAR_PIXELS_MAX: Final = 240
 class Bar(Struct, frozen=True, kw_only=True):
     """A cluster's share of a binding.
 
-    ``wanted`` is the number of assigned replicas, ``running`` of reported ones, ``ready`` of ready ones. For kinds
-    without replicas they are None, and only ``applied`` is reported. ``pending`` is wanted minus ready.
+    ``wanted``, ``running`` and ``ready`` are the numbers of assigned, reported and ready replicas. For kinds without
+    replicas they are None, and only ``applied`` is reported. ``pending`` is wanted minus ready.
     ``leaving``: the cluster is no longer a target but still runs replicas. ``finished``: how a Job ended there.
     """
 

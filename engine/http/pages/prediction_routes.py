@@ -113,8 +113,8 @@ class Verdict(Struct, frozen=True, kw_only=True):
 class Example(Struct, frozen=True, kw_only=True):
     """A decision for which the observed and the computed result differ.
 
-    ``why`` is the cause of the difference. ``reasons`` say, as (cluster, text), why the computed result excludes
-    clusters. ``key`` is the timeline key of the binding.
+    ``why`` is the cause of the difference. ``reasons`` are pairs (cluster, reason): why the computed result excludes
+    that cluster. ``key`` is the timeline key of the binding.
     """
 
     verdict: str
@@ -144,7 +144,7 @@ def shadow_values(report: reports.Report) -> Shown:
     decisions = [
         (verdict, compared)
         for verdict in reversed(shadow.VERDICTS)
-        # A copy: the observer adds to the list meanwhile.
+        # Copy the list, because the observer appends to it meanwhile.
         for compared in reversed(tuple(report.examples.get(verdict, ())))
     ]
     return Shown(

@@ -295,7 +295,7 @@ def _more(after: str, state: ShownState, cluster: str = "") -> str:
 
 
 def _json(path: str, parameters: Mapping[str, str], state: ShownState) -> str:
-    """The address of a page's data in the query API; an instant is replaced by its number of the log."""
+    """The address of a page's data in the query API; a time in ``asOf`` is replaced by the sequence number."""
     as_of = {} if state.number is None else {"asOf": state.number}
     query_string = urlencode({**parameters, **as_of})
     return PREFIX + quote(path) + (f"?{query_string}" if query_string else "")

@@ -130,7 +130,7 @@ def _steps(pointer: object, field: str) -> list[str]:
 
 
 def _path(root: Json, operation: Json, field: str, *, is_api: bool, is_new: bool = False) -> list[str]:
-    """Return the path in a field of an operation, as steps; ``is_new``: it ends at a new value."""
+    """Return the path in a field of an operation, as steps; ``is_new``: the operation adds a value at the path."""
     steps = _steps(operation.get(field), field)
     return _from_start(root, steps, is_new=is_new) if is_api else steps
 

@@ -152,7 +152,8 @@ def applied(
         result = _without_unowned(result, schema, before.fields, after)
     changes = _filtered(_changes(current, result, schema), write)
     after = _taken(after, write.manager, changes, force=force)
-    # Only now: an applied null or empty value has an owner, and replaces the value of another manager.
+    # Drop empty values only now: until here, an applied null or empty value has an owner, and replaces the value of
+    # another manager.
     result = stored(result)
     if live is not None and same(current, result):
         if before is not None and _same_owners(owners, after):

@@ -87,7 +87,7 @@ def _lists(live: list[object], patch: list[object], schema: Schema) -> list[obje
 def _merged(
     live: list[object], patch: list[object], schema: ListOf
 ) -> tuple[list[object], list[object], list[object]]:
-    """Return the merged items (new ones last), the patch's items, and the live items that its directives keep."""
+    """Return three lists: merged items (new ones last), items of the patch, and live items that the patch keeps."""
     if schema.patch_key == _SCALARS:
         return _distinct([*live, *patch]), patch, live
     identify = _identity(schema)
@@ -227,7 +227,8 @@ def _ordered(
 ) -> list[object]:
     """Return ``merged`` sorted: items of ``order_list`` in its order, all other items in the order of ``live``.
 
-    Another item precedes an item of ``order_list`` if it does so in ``live``. ``identify`` returns the key of an item.
+    An item outside of ``order_list`` precedes an item of it if it does so in ``live``. ``identify`` returns the key of
+    an item.
     """
     wishes, live_indexes = _first_indexes(order_list, identify), _first_indexes(live, identify)
     items = [(identify(item), item) for item in merged]

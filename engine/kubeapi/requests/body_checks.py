@@ -1,8 +1,9 @@
 """Checks of the object in a request body: its kind, its duplicate keys, and whether it is typed or plain.
 
-apiVersion and kind must be those of the path's resource. Decoders keep the last value of a duplicate key, which is
-ambiguous. A typed object of a built-in kind has no type errors and no unknown fields, a plain one no empty values
-either, so they need no slower checks. kubectl creates typed objects with empty values, such as ``status: {}``.
+apiVersion and kind must be those of the path's resource. Duplicate keys are reported, because decoders silently keep
+only the last value. A *typed* object of a built-in kind has no type errors and no unknown fields. A *plain* object is
+typed and also has no empty values. Both skip slower checks. kubectl creates typed objects with empty values, such as
+``status: {}``.
 """
 
 import itertools
@@ -196,8 +197,8 @@ def _compiled(name: str, *, is_plain: bool) -> type[msgspec.Struct]:
 
 def _struct(fields: Fields, known: dict[str, object], *, is_plain: bool) -> type[msgspec.Struct]:
     """Return a struct type that checks an object; add it to ``known``, the types compiled for the same root type."""
-    # A type that contains itself cannot be compiled here: its inner occurrences are ``_NEVER``, so objects
-    # that have them need the slower checks.
+    # A type that contains itself cannot be compiled here. Its inner occurrences become ``_NEVER``, which accepts no
+    # value, so objects with such values go through the slower checks.
     known[fields.name] = _NEVER
     members = [
         (f"field_{index}", _of_field(field, known, is_plain=is_plain))

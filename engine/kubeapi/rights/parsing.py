@@ -27,7 +27,7 @@ KINDS: Final = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 
 
 def rights(values: Iterable[KubeObject]) -> Rights:
-    """Build the rights from RBAC objects; a later object replaces an earlier one of the same name."""
+    """Build the rights from RBAC objects; a later object replaces an earlier object of the same name."""
     roles: dict[tuple[str, str, str], Role] = {}
     bindings: dict[tuple[str, str, str], Binding] = {}
     for value in values:

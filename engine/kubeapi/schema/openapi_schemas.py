@@ -93,8 +93,8 @@ def _object(written: Json, name: str, depth: int, *, own: bool) -> Schema:
         if others is True or opened:
             return MapOf(value=UNTYPED, atomic=atomic)
     required = set(texts(written.get("required")))
-    # Objects below have no names: with their paths, a definition with a long field name above thousands of others
-    # would take gigabytes.
+    # Nested objects get no names. If their paths were the names, a definition with a long field name above thousands
+    # of other fields would take gigabytes.
     fields = {
         field: Field(
             schema=from_openapi(schema, depth=depth - 1, own=own),

@@ -58,8 +58,8 @@ class MapOf(Struct, frozen=True, kw_only=True):
 class Named(Struct, frozen=True, kw_only=True):
     """A reference to a built-in type such as ``core.PodSpec``.
 
-    ``granular``: apply merges the object field by field here even if its type is atomic. ``types.parsing.resolved``
-    returns the type; its ``atomic`` is then False.
+    ``granular``: at this reference, apply merges the object field by field even if its type is atomic. For such a
+    reference, ``types.parsing.resolved`` returns the type with ``atomic`` set to False.
     """
 
     atomic: ClassVar[bool] = False

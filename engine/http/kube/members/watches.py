@@ -68,7 +68,7 @@ class MemberWatches:
         known = {name: entry for name, entry in seen.items.items() if is_selected(entry[1])}
         try:
             while not self._stopping.is_set():
-                # The first snapshot is the watch's own: its client may have just written an object.
+                # Take a new first snapshot instead of a shared one: the client may have just written an object.
                 number, look = await (
                     self._plane.shared(resource, number, _POLL_SECONDS)
                     if number

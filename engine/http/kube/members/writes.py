@@ -57,8 +57,8 @@ _FOREGROUND: Final = "Foreground"
 class _Deletion(NamedTuple):
     """The writes that delete an object. ``is_final``: it is deleted at once, without waiting for finalizers.
 
-    ``is_managed``: the control plane propagates the object. ``warning`` is for the client if dependents are deleted
-    although it asked to orphan them, otherwise empty.
+    ``is_managed``: the control plane propagates the object. ``warning`` is set if dependents are deleted although the
+    request asked to orphan them; otherwise it is empty.
     """
 
     writes: list[clusters.MemberWrite]
@@ -155,7 +155,7 @@ class MemberWrites:
             self._check_writable(resource, writer.namespace, writer.name, live)
             if live is None:
                 await self._check_namespace(writer.namespace)
-            # The object may have changed since the request was parsed, so its version may be newer than ``newest``.
+            # Set ``newest`` again: the object may have changed since the request was parsed.
             newest = structs.replace(writer, newest=self._plane.last_number())
             edit = structs.replace(edit, writer=newest)
             edited = await loop_share.apart(write.body_bytes, edit.apply, live)
