@@ -137,7 +137,7 @@ def _holder(binding: Binding, template: Template) -> shapes.PolicyRef | None:
 
 
 def _is_recreated(binding: Binding, template: Template) -> bool:
-    """Whether the declared template was deleted and this one was created under its name since the last step."""
+    """Whether the declared template was deleted, and a new one created under its name, since the last step."""
     return binding.declared is not None and binding.declared.uid != template.uid
 
 

@@ -270,12 +270,14 @@ class Rebalancer(rebalancers.Rebalancer, kw_only=True, gc=False):
 class Watch(Struct, gc=False):
     """Health tracking of one cluster in its owner shard, from the cluster's first report on.
 
-    ``status`` is the condition Ready (empty: not reported yet); ``since_ms`` is its start as reported,
-    ``known_ms`` the time of the first step that knew it (0: none yet). ``heard_ms`` is the time of the last report; the
-    cluster counts as silent at ``silent_ms`` (0: never), ``grace_ms`` after this report or the start of the term.
-    ``silenced_ms`` is the ``heard_ms`` at which it was last recorded as silent. ``judged`` is the last decision on
-    the cluster's taints, ``act_ms`` the time at which these are to be decided again even without a new report,
-    ``queued_ms`` the time since which the cluster waits for others to be emptied first (0: it does not wait).
+    - ``status``: the condition Ready (empty: not reported yet).
+    - ``since_ms``: start of this condition as reported; ``known_ms``: time of the first step that knew it (0: none).
+    - ``heard_ms``: time of the last report.
+    - ``silent_ms``: time at which the cluster counts as silent (0: never), ``grace_ms`` after the last report or the
+      start of the term.
+    - ``silenced_ms``: the ``heard_ms`` at which the cluster was last recorded as silent.
+    - ``judged``: last decision on the cluster's taints; ``act_ms``: time of the next one even without a new report.
+    - ``queued_ms``: time since which the cluster waits for others to be emptied first (0: it does not wait).
     """
 
     key: str
@@ -345,7 +347,7 @@ class ShardState(Struct):
 
     - ``began_ms``: time of the first step of the current term; reports may have been missed before it.
     - ``placements``: those of policies, by digest; ``placements_kept``: their number after the last drop of unused
-      ones, so that a shard from a snapshot drops them in the same steps as one from the whole log.
+      ones, stored so that a shard from a snapshot drops them in the same steps as a shard from the whole log.
     - ``touched``: keys touched by the inputs of the current turn.
     - ``waiting``: keys to be decided, in order; ``reported``: those that only member reports touched.
     - ``needs``: by key of the needed object (which may not exist yet), then by key of the binding that needs it.

@@ -1,7 +1,7 @@
 """The resource selectors of one policy, indexed: a lookup for a template evaluates only selectors that may match.
 
-A selector is stored under its scope (namespace, API version, kind) and its index_key, the narrowest property
-that every matching template has: its name, one label with one value, or none.
+A selector is stored under its scope (namespace, API version, kind) and its index key. The index key is the
+narrowest property that all matching templates share: a name, one label with one value, or none.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

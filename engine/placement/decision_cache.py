@@ -50,8 +50,8 @@ class DecisionCache:
 def _cache_key(request: requests.Request, masks: compiled.Compiled) -> tuple[object, ...]:
     """The key of a request: everything that a decision reads.
 
-    The uid is replaced by the order in which it breaks ties, and the placement by its masks: equal placements
-    share one `Compiled`.
+    The key has the order in which the uid breaks ties instead of the uid, and the masks of the placement instead of
+    the placement: equal placements share one `Compiled`.
     """
     return (
         masks,

@@ -174,8 +174,8 @@ class RecordOrigins:
     def _has_effect(self, kept: _CandidateOutput, shard: int | None) -> bool:
         """Whether readers apply a record that no step emitted.
 
-        They apply inputs that were not refused. They also apply a record whose id names a step of a release before
-        0.5, which declares the number of its outputs but no digest of them.
+        Readers apply inputs that were not refused. They also apply a record whose id names a step of a release before
+        0.5: such a step declares the number of its outputs, but no digest.
         """
         if kept.position[0] in _INPUTS:
             return kept.position not in self._refused

@@ -1,7 +1,7 @@
 """The log of API replicas and views: all partitions in the order of the sequence.
 
-Any replica may extend the sequence. Normally the one that extended it last continues. When it stops, another one takes
-over after 0.1 to 0.2 seconds, so records wait little longer than that for their numbers.
+Any replica may extend the sequence. Normally the replica that extended it last continues. If that replica stops,
+another one takes over after 0.1 to 0.2 seconds, so records wait little longer than that for their numbers.
 """
 
 # aiokafka has annotations but no py.typed marker.

@@ -138,8 +138,8 @@ class Shards:
                 lost.append(shard)
             else:
                 unknown.append(outcome)
-        # Raise this before an unknown outcome: the caller recovers all shards after either error, but only
-        # this one names the shards that it must not claim again.
+        # Prefer this error to an unknown outcome: the caller recovers all shards after either, but only
+        # OwnershipLostError names the shards that must not be claimed again.
         if lost:
             self._raise_lost(lost)
         for error in unknown:
