@@ -107,8 +107,8 @@ class _Protocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        # uvicorn ends its keep-alive timeout at the first byte of a request head, so limit the time for the
-        # rest here. ``cycle`` is None before the first request, although its annotation excludes None.
+        # uvicorn stops its keep-alive timer at the first byte of a request head, so limit the time for the rest of the
+        # head here. ``cycle`` is None before the first request, although its annotation excludes None.
         is_idle = not self.cycle or self.cycle.response_complete
         if is_idle and self._head is None and not self.transport.is_closing():
             self._expect_head()
@@ -130,7 +130,7 @@ class _Protocol(HttpToolsProtocol):
         self._sending = self.loop.call_later(SEND_SECONDS, self._check_progress, unsent)
 
     def _check_progress(self, unsent: int) -> None:
-        # Abort: ``close`` would wait until the client accepts the rest.
+        # Abort instead of closing: ``close`` would wait until the client accepts the unsent data.
         if self.transport.get_write_buffer_size() >= unsent:
             self.transport.abort()
         else:

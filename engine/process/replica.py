@@ -44,10 +44,9 @@ class Replica:
         return [self.views.refusal] if self.views.refusal else []
 
     async def wait_ready(self) -> None:
-        """On a new log, return when the views show the members' clusters.
+        """On a new log, wait until the views contain the members' clusters, so that clients can use them immediately.
 
-        Clients can then use these clusters immediately. On an existing log return at once, because rebuilding the
-        members takes longer.
+        On an existing log return at once, because rebuilding the members takes longer.
         """
         if not self.log.ends().get((topics.CLUSTERS, 0)):
             await self.members.wait_joined()

@@ -206,7 +206,7 @@ class Removal(Struct, frozen=True, kw_only=True):
         """Raise StatusError if a precondition is not met, or the object is protected against deletion."""
         if self.preconditions is not None:
             self.preconditions.check(live)
-        # A namespace that is marked already has passed this check.
+        # The final deletion of a namespace skips this check, which passed when the namespace was marked.
         if not self.is_final:
             rules.check_deletion(live)
 

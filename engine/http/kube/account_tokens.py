@@ -81,7 +81,7 @@ class AccountTokens:
         return rendering.answer({**head, "spec": shown, "status": status}, 201)
 
     async def _bound(self, api_path: ApiPath, reference: Json | None) -> dict[str, str]:
-        """Claims that bind the token to a Pod or Secret; the token is invalid once that object is deleted."""
+        """Return claims that bind the token to a Pod or Secret; deleting that object invalidates the token."""
         if reference is None:
             return {}
         kind, name = str(reference.get("kind", "")), str(reference.get("name", ""))

@@ -266,15 +266,15 @@ class WriteRequests:
         written = await self._submit(write, target, edit, relabelling)
         mutated = written.mutated
         if not dry_run and mutated.action == Action.DELETED and target.namespace:
-            # An edit deletes only a terminating object, by removing its last finalizer. The namespace may be
-            # terminating too, and empty now.
+            # The edit removed the last finalizer of a terminating object. Its namespace may be terminating too, and may
+            # be empty now.
             await self._namespaces.finish(target.namespace)
         elif not dry_run and target.route == "namespace":
             await self._namespaces.finish(target.name)
         elif not dry_run and target.namespace:
             await self._namespaces.resume(target.namespace)
         if mutated.action == Action.CREATED and written.stored is not None and target.route == "template":
-            # A new object has no status or claim yet, so the stored bytes are all that can be shown.
+            # A new object has no status or claiming policy yet, so the stored object is complete.
             return self._plane.shown(resource, object_changes.live_object(target, written.stored)), written
         value = await self._plane.current(resource, target.namespace, target.name)
         if value is not None and not dry_run and mutated.action != Action.DELETED:
@@ -339,7 +339,7 @@ class WriteRequests:
         )
 
     def _as_shown(self, outcome: KubeObject, current: KubeObject | None, write: WriteRequest) -> KubeObject:
-        """Render an object in its stored version that was not stored, with the engine's labels and status."""
+        """Render the result of a write that was not stored; add the labels and status that the engine derives."""
         resource, current_metadata = write.resource, {} if current is None else current.metadata
         metadata = dict(outcome.metadata)
         for name in ("labels", "annotations"):

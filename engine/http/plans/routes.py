@@ -66,8 +66,8 @@ class _Parts(Struct, frozen=True):
     outage: msgspec.Raw = msgspec.Raw()
 
 
-# msgspec checks the length of a list when it has decoded all of it, and holds the event loop, also from a thread.
-# Decoding an array into a struct stops at the first item that has no field.
+# msgspec checks the length of a list only after decoding all of it. Decoding blocks the event loop, even in a thread,
+# because it holds the GIL. Decoding an array into a struct stops at the first item that has no field.
 _REQUESTS: Final = msgspec.defstruct(
     "_Requests",
     [(f"request{index}", msgspec.Raw, msgspec.Raw()) for index in range(planned_requests.REQUESTS_MAX)],
@@ -146,7 +146,7 @@ class _Plans:
     async def _make(self, request: Request) -> Response:
         try:
             body = await incoming_requests.read_body(request, BODY_BYTES_MAX)
-            # Each decoding in it holds the loop for up to 60 ms, also from a thread; other tasks run between them.
+            # Each decoding step blocks the loop for up to 60 ms, even in a thread; other tasks run between the steps.
             plan_request = await loop_share.apart(len(body), _decoded, body)
         except incoming_requests.TooLargeError as error:
             raise RefusalError(413, "body", str(error), "plan a smaller change") from None

@@ -18,7 +18,7 @@ _PAGE_BYTES_MAX: Final = 8 * 1024 * 1024
 
 
 async def numbered(log: NumberedLog, numbers: Sequence[int], *, is_full: bool) -> response_types.Entries:
-    """The records with these numbers; with ``is_full`` the page has ``after`` set, as more records may match.
+    """The records with these numbers; ``is_full``: more records may match, so set ``after`` of the page.
 
     Raises LogCutError if a record is no longer kept.
     """

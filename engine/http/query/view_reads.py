@@ -87,7 +87,8 @@ class Reader:
     async def read(self, number: int | None, select: Callable[[Rows], _Answer]) -> _Answer:
         """Query the views as of a number.
 
-        None is the current state: first wait until the views include every write that any replica has answered.
+        None means the current state. In this case, first wait until the views include every answered write of any
+        replica.
         """
         if number is None:
             return await self._reads.read(select)

@@ -2,7 +2,8 @@
 
 Unknown fields are returned or removed; the caller applies the ``fieldValidation`` mode of the request (Strict, Warn,
 Ignore). Values are validated as the API server validates custom resources: types, required fields and enumerations.
-Only kinds that no decider reads are validated here; the rules of others are in ``events.validation.manifests``.
+Only kinds that no decider reads are validated here. The rules of the other kinds are in
+``events.validation.manifests``.
 """
 
 from collections.abc import Iterator

@@ -148,7 +148,7 @@ def already_exists(resource: Resource, name: str, *, is_ending: bool = False) ->
 
 
 def conflict(resource: Resource, name: str, why: str = MODIFIED) -> StatusError:
-    """409 for a write based on an outdated object, or for another reason (``why``)."""
+    """409 for a write based on an outdated object; ``why`` replaces this reason."""
     message = f'Operation cannot be fulfilled on {resource.qualified} "{name}": {why}'
     return StatusError(409, "Conflict", message, _named(resource, name))
 

@@ -302,7 +302,8 @@ def _capped(owners: Owners) -> Owners:
         return owners
     updaters.sort(key=lambda manager: (owners[manager].time, manager))
     kept = dict(owners)
-    # Only update entries are merged; an applier needs its own entry to find fields that it no longer applies.
+    # Merge only entries of updates. Each applier needs its own entry: the next apply removes the fields in it that are
+    # no longer applied.
     for manager in updaters[: len(updaters) - _UPDATERS_MAX + 1]:
         owned = kept.pop(manager)
         bucket = Manager(name=ANCIENT_CHANGES, operation=UPDATE)

@@ -272,7 +272,7 @@ def _bad_byte(text: str) -> int:
 def _bad_padding(data: bytes, indexes: list[int], count: int) -> int:
     """Return the offset of the error in padding that begins at ``data[indexes[count]]``.
 
-    ``indexes`` are those of all bytes that are not line breaks.
+    ``indexes`` are the offsets of all bytes that are not line breaks.
     """
     first, inside = indexes[count], count % 4
     padding = 4 - inside

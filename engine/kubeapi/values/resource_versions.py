@@ -1,4 +1,4 @@
-"""resourceVersions: those that this server gives are sequence numbers of the log as decimal text."""
+"""resourceVersions; this server uses sequence numbers of the log, as decimal text."""
 
 from typing import Final, TypeGuard
 
@@ -13,13 +13,13 @@ _FOREIGN_DIGITS_MAX: Final = 39
 
 
 def is_valid(value: object) -> TypeGuard[str]:
-    """Whether a value has the form of a sequence number; the log's end is not compared."""
+    """Whether a value has the form of a sequence number, even one beyond the end of the log."""
     if not isinstance(value, str) or len(value) > _DIGITS_MAX:
         return False
     return value.isascii() and value.isdecimal() and int(value) <= _MAX
 
 
 def number(version: str) -> int | None:
-    """Return the number in a version that any Kubernetes API gave; None if it is not numeric."""
+    """Return the number in a resourceVersion of any Kubernetes API; None if it is not numeric."""
     is_numeric = version.isascii() and version.isdecimal() and len(version) <= _FOREIGN_DIGITS_MAX
     return int(version) if is_numeric else None

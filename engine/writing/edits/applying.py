@@ -132,8 +132,8 @@ def applied_to(
         owned = server_side_apply.applied(rendered, desired, schema, write, force=force, stored=as_shown)
         if owned is rendered:
             return live
-        # Two merges are needed. The one above, into the object with defaults, yields owners and conflicts,
-        # since clients may own defaulted fields. This one yields the value to store, which must not contain
+        # Two merges are needed. The merge above is into the object with defaults and yields owners and conflicts,
+        # because clients may own defaulted fields. The merge below yields the value to store, which must not contain
         # the defaults.
         merged = server_side_apply.applied(live, desired, schema, write, force=True, stored=stored)
         return managed_fields.replaced(merged, managed_fields.entries(owned))

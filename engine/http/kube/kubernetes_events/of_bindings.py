@@ -37,15 +37,15 @@ _Work = tuple[str, str, int, int]
 
 
 class Overrides:
-    """Outcomes of override policies: known from the first report on the work that they changed."""
+    """Outcomes of override policies, derived from the first report on the overridden work."""
 
     def __init__(self) -> None:
         self._awaited: dict[_Work, tuple[shapes.OverrideRef, ...]] = {}
 
     def take(self, data: shapes.Event) -> Iterator[tuple[bool, str]]:
-        """For the first report on a work with overrides, yield each override policy's outcome and a message.
+        """Yield each override policy's outcome (True: applied) and a message if ``data`` is the first report on a work.
 
-        The outcome is True if the policy was applied. For other events nothing is yielded.
+        Yield nothing for other events.
         """
         match data:
             case works.WorkApplied(overrides=overrides) if overrides:
@@ -255,9 +255,9 @@ def _warning(reason: str, text: str, reporter: str) -> _BindingMessage:
 def _outcomes(
     cluster: str, fault: str, overrides: tuple[shapes.OverrideRef, ...]
 ) -> Iterator[tuple[bool, str]]:
-    """Yield the outcome of each override policy (True: applied) and a message, until the one that failed.
+    """Yield the outcome of each override policy (True: applied) and a message; stop after a policy that failed.
 
-    A fault that names no policy is attributed to the last one.
+    A fault that names no policy is attributed to the last policy.
     """
     for index, ref in enumerate(overrides):
         message = f"Apply {_policy_text(ref)}({_full_name(ref)}) for cluster({cluster})"

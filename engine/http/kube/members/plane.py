@@ -221,7 +221,7 @@ class MemberPlane(SnapshotPlane):
             return {key: placed for key, placed in result.items() if placed is not None}
 
         placed = await self._reads.peek(query)
-        # The member may run a version of a work that the views do not have yet.
+        # If the member runs a version of a work that the views do not have yet, wait for the views.
         if any(key not in placed or placed[key].version < known for key, known in versions_run.items()):
             placed = await self._reads.read(query)
         return {key: result.propagation for key, result in placed.items()}
