@@ -91,7 +91,8 @@ def fold_decision(bindings: dict[str, Tracked], data: object) -> None:
             kind = binding.placement.get("replicaScheduling", {}).get("replicaSchedulingType")
             binding.divided = kind == "Divided"
         case decisions.BindingReleased(key=key):
-            bindings[key].failover = None
+            binding = bindings[key]
+            binding.placement, binding.failover = binding.applied, None
         case decisions.BindingRequired(key=key, required_by=required_by):
             bindings[key].required |= {f"{by.namespace}/{by.name}": by.clusters for by in required_by}
         case decisions.BindingWithdrawn(key=key):

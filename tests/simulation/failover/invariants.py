@@ -299,7 +299,8 @@ def _recover(
 ) -> Iterator[str]:
     """An eviction is undone only if its taints are tolerated, it runs there, and has no other assignment."""
     where = f"budget: {task.key} comes back to {task.cluster}"
-    if any(evicts(binding.applied, *taint, now.step.time_ms) for taint in seen.taints.items()):
+    # The placement of the claim, which the return to the cluster applies.
+    if any(evicts(binding.placement, *taint, now.step.time_ms) for taint in seen.taints.items()):
         yield f"{where}, whose taints {seen.taints} it does not tolerate"
     # Earlier evictions of the same step may have been undone.
     others = binding.clusters.keys() - {name for key, name in now.ended if key == task.key}
