@@ -139,7 +139,7 @@ class PreemptionRequested(_BindingLink, frozen=True, kw_only=True):
 class ClusterCleared(shapes.Event, frozen=True, kw_only=True):
     """A shard reports to the owner shard of a leaving cluster that it has no work left there.
 
-    ``uid`` is the cluster's: a cluster that joins later with the same name has another.
+    ``uid`` identifies the cluster: one that joins later with the same name has another uid.
     """
 
     cluster: str

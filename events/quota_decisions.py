@@ -16,7 +16,7 @@ class QuotaClaimed(decisions.BindingDecision, frozen=True, kw_only=True):
 
 
 class QuotaVerdict(shapes.Shape, frozen=True, kw_only=True):
-    """Answer to a claim (the binding ``by``, the claim's ``number``): granted if ``fault`` is empty."""
+    """The answer to claim ``number`` of the binding ``by``; the claim is granted if ``fault`` is empty."""
 
     by: str
     number: shapes.Count

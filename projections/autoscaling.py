@@ -99,7 +99,7 @@ def changed(rows: Rows, span: Span) -> set[int]:
 def retaining(rows: Rows, span: Span | None) -> Iterator[Template]:
     """Yield the templates with the label ``retain-replicas``.
 
-    With ``span`` these are only the templates that changed in it, or whose binding did.
+    With ``span``, yield only templates that changed in it or whose bindings changed in it.
     """
     within = f" AND o.id IN ({_IN_RANGE})" if span else ""
     where: list[Value] = [f'"{marks.RETAIN_REPLICAS}"', *(span.bounds if span else ())]

@@ -10,7 +10,7 @@ from projections.keys import Keys
 
 
 def shown(binding: Binding | None) -> object:
-    """Return what the bindings of its dependencies show of a binding; it does not change with the binding."""
+    """Return the parts of a binding that the bindings of its dependencies show; an immutable value."""
     if binding is None:
         return None
     return binding.uid, binding.clusters if binding.replicas is not None else ()

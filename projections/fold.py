@@ -364,7 +364,7 @@ class Fold:
             ) if record.topic == topics.WORKS:
                 self._counts.add(_NAMES[type(data)])
                 key_id, head = self._touch(data.key, record.number, is_work=True), decoded.envelope
-                # Not the id in the envelope: in structured mode that is another one than the header that was judged.
+                # Use the id in the header, which was judged: in structured mode the envelope has another one.
                 at_ms = self._steps.time_ms(ids.step_of(record.headers["ce_id"])[0])
                 self._work_changes.take(key_id, number, at_ms, head, data)
             case codec.Decoded(data=rejections.InputRejected() as data) if record.topic == topics.REJECTIONS:

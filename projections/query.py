@@ -239,7 +239,7 @@ def list_rejections(rows: Rows, *, limit: int = 100, after: str = "") -> Page[Re
 
 
 def counts(rows: Rows) -> dict[str, int]:
-    """Return numbers of records by name: an event type, or such as ``inputs.late``, ``failures.NoClusterFit``."""
+    """Return counts of records by name: an event type, or a name such as ``inputs.late``."""
     return dict(rows.select("SELECT name, count FROM counts ORDER BY name"))
 
 

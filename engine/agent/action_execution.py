@@ -151,7 +151,7 @@ class ActionExecutor:
     ) -> Observed:
         """The observed state of an object; its digest omits fields that the member may change.
 
-        ``is_retained``: replicas are such a field, even if no autoscaler scales the object.
+        With ``is_retained`` it also omits the replicas, even if no autoscaler scales the object.
         """
         is_scaled = is_retained or self._scaled.scales(identity_of(ref))
         without = object_preparation.retained_paths(value, reading, is_scaled=is_scaled)
@@ -171,7 +171,7 @@ class ActionExecutor:
         return self.has_own_marks(live) or (applied is not None and applied.uid == live.uid)
 
     async def _wait_for_autoscalers(self) -> None:
-        """Wait for the first list of autoscalers: before it, an apply would set replicas that one has changed."""
+        """Wait for the first list of autoscalers: an earlier apply would overwrite replicas that one has set."""
         if self._autoscalers_due_s is None:
             self._autoscalers_due_s = anyio.current_time() + _AUTOSCALERS_S
         # One time limit for all works: removals must not wait for the limits of many works.

@@ -33,7 +33,8 @@ class Backoff:
     def next_delay_s(self, worked_s: float = 0.0) -> float:
         """The next delay in seconds.
 
-        The first one again if the task had worked for ``worked_s``, longer than the longest delay, before it failed.
+        ``worked_s`` is how long the task worked before it failed. If that exceeds the longest delay, start again with
+        the first one.
         """
         if worked_s > self._last_s:
             self.reset()
@@ -60,8 +61,8 @@ class Gate:
     async def call(self, request: Callable[[], Awaitable[_Result]]) -> _Result:
         """Wait until calls are permitted, then run one.
 
-        Raises the errors of ``request``; ThrottledError and UnreachableError, but for FailedError, also delay all later
-        calls.
+        Raises the errors of ``request``. ThrottledError and UnreachableError also delay all later calls;
+        FailedError, a subclass of UnreachableError, does not.
         """
         # Check again after sleeping: another call may have extended the delay.
         while (wait_s := self._closed_until_s - anyio.current_time()) > 0:  # noqa: ASYNC110

@@ -1,4 +1,4 @@
-"""Find what no work names: bindings whose removals the agent missed, and objects left over after a lost checkpoint."""
+"""Search for orphans: bindings whose removals the agent missed, and objects left over after a lost checkpoint."""
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
@@ -29,9 +29,9 @@ _log = diagnostics.logger("agent")
 class OrphanSearch:
     """Searches all kinds of one member; puts an entry with the binding's newest work into the ledger for each orphan.
 
-    The control plane is asked for that work: only it knows whether the policy preserves the object, and whether the
-    binding was placed again since the list of works. The search ``is_needed`` if the agent starts without a stored
-    position, and after each restore of the member from a backup.
+    The agent requests that work from the control plane. Only the control plane knows whether the policy preserves the
+    object, and whether the binding was placed again since the list of works. The search ``is_needed`` if
+    the agent starts without a stored position, and after each restore of the member from a backup.
     """
 
     def __init__(

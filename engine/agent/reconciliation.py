@@ -155,7 +155,10 @@ def is_older(observed: Observed, other: Observed) -> bool:
 
 
 def forget_observed(entry: Entry) -> None:
-    """Forget the observed state, which would be newer than any state of a restored API; the next one is a drift."""
+    """Forget the observed state after a restore: its version may be higher than any of the restored API.
+
+    The next observed state counts as drift.
+    """
     entry.seen = None
     if entry.applied is not None:
         entry.applied = structs.replace(entry.applied, fields=_UNKNOWN)

@@ -76,7 +76,7 @@ class History:
     async def _is_apart(self, api: MemberApi, resource: Resource, version: str, seen: int) -> bool:
         """Whether a kind has versions of its own, as kinds of aggregated APIs have.
 
-        The kind with the newest version still has it then; on a server that was restored it has not.
+        If the server was not restored, the kind with the newest version still has that version or a later one.
         """
         newest_of = self._newest_of
         if resource not in self._apart and newest_of is not None and newest_of != resource:

@@ -290,7 +290,7 @@ def _refused(binding: ObservedBinding, reason: str) -> decisions.Decision:
 def _with_same_condition(binding: ObservedBinding, decision: decisions.Decision) -> decisions.Decision:
     """Return the decision with the binding's present Scheduled condition, so that writing it changes no condition.
 
-    Without a condition it is that of a success.
+    If the binding has no condition, use that of a success.
     """
     condition = binding.scheduled
     return msgspec.structs.replace(

@@ -138,7 +138,7 @@ class Writer:
     async def _write_pending(self, key: Key) -> None:
         """Write the pending decision on a binding, and those that replace it meanwhile.
 
-        After a failure the binding is queued again, so that one which is refused for long occupies no worker.
+        After a failure the binding is queued again, so that a binding whose writes keep failing occupies no worker.
         """
         failed = self._failed.pop(key, None)
         decision, backoff = (None, Backoff()) if failed is None else (failed.decision, failed.backoff)

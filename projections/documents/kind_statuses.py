@@ -107,7 +107,7 @@ def _ingress(values: dict[str, str]) -> list[_Ingress]:
 
 
 def _order(entry: _Ingress) -> tuple[bool, str, str]:
-    """Sort key of entries: those with a host name come first. It differs for different entries."""
+    """Sort key of entries: those with a host name come first. Different entries have different keys."""
     name = entry.get("hostname", "")
     return not name, name, entry.get("ip", "")
 
