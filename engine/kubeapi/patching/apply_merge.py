@@ -31,10 +31,10 @@ def merged(live: object, applied: object, schema: Schema) -> object:
         for name, value in new.items():
             result[name] = merged(old[name], value, schema_below(schema, name)) if name in old else value
         return result
-    items, wishes = as_list(live), as_list(applied)
-    if items is None or wishes is None or not isinstance(schema, ListOf):
+    items, applied_items = as_list(live), as_list(applied)
+    if items is None or applied_items is None or not isinstance(schema, ListOf):
         return applied
-    return _merged_lists(items, wishes, schema)
+    return _merged_lists(items, applied_items, schema)
 
 
 def without(value: object, schema: Schema, fields: FieldSet) -> object:
@@ -56,16 +56,16 @@ def _merged_lists(live: list[object], applied: list[object], schema: ListOf) -> 
     live_items: dict[str | None, object] = {}
     for step, item in zip(old, live, strict=True):
         live_items.setdefault(step, item)
-    wishes: Mapping[str | None, object] = dict(zip(new, applied, strict=True))
+    applied_items: Mapping[str | None, object] = dict(zip(new, applied, strict=True))
     order = _order(old, new)
     result: list[object] = []
     for step, index in order:
-        if step not in wishes:
+        if step not in applied_items:
             result.append(live[index])
         elif step in live_items:
-            result.append(merged(live_items[step], wishes[step], schema.item))
+            result.append(merged(live_items[step], applied_items[step], schema.item))
         else:
-            result.append(wishes[step])
+            result.append(applied_items[step])
     return result
 
 
@@ -88,12 +88,12 @@ def _order(old: list[str | None], new: list[str | None]) -> list[tuple[str | Non
             # The new list has this item too; it is added at its position in the new list.
             left += 1
         else:
-            wish = new[right]
-            result.append((wish, -1))
+            added = new[right]
+            result.append((added, -1))
             right += 1
-            if wish == expected:
+            if added == expected:
                 done += 1
-            if wish == step:
+            if added == step:
                 left += 1
     return result
 

@@ -66,11 +66,11 @@ def _field(merged: Json, name: str, item: object, schema: Schema) -> None:
         return
     live, below = merged.get(name), schema_below(schema, name)
     old, new = as_object(live), as_object(item)
-    items, wishes = as_list(live), as_list(item)
+    items, added = as_list(live), as_list(item)
     if old is not None and new is not None:
         merged[name] = _objects(old, new, below)
-    elif items is not None and wishes is not None:
-        merged[name] = _lists(items, wishes, below)
+    elif items is not None and added is not None:
+        merged[name] = _lists(items, added, below)
     elif _is_directive(item):
         merged.pop(name, None)
     else:
@@ -80,8 +80,8 @@ def _field(merged: Json, name: str, item: object, schema: Schema) -> None:
 def _lists(live: list[object], patch: list[object], schema: Schema) -> list[object]:
     if not isinstance(schema, ListOf) or not schema.patch_key:
         return [_plain(item) for item in patch]
-    merged, wishes, current = _merged(live, patch, schema)
-    return _ordered(merged, wishes, current, _identity(schema))
+    merged, added, current = _merged(live, patch, schema)
+    return _ordered(merged, added, current, _identity(schema))
 
 
 def _merged(
@@ -91,19 +91,19 @@ def _merged(
     if schema.patch_key == _SCALARS:
         return _distinct([*live, *patch]), patch, live
     identify = _identity(schema)
-    wishes, remaining = _after_directives(live, patch, schema.patch_key)
+    added, remaining = _after_directives(live, patch, schema.patch_key)
     merged = list(remaining)
     index_by_key: dict[bytes, int] = {}
     for at, item in enumerate(merged):
         index_by_key.setdefault(identify(item), at)
-    for wish in wishes:
-        index = index_by_key.setdefault(identify(wish), len(merged))
+    for entry in added:
+        index = index_by_key.setdefault(identify(entry), len(merged))
         if index == len(merged):
-            merged.append(_plain(wish))
+            merged.append(_plain(entry))
         else:
             old = object_at(merged[index])
-            merged[index] = _objects(old, wish, resolved(schema.item))
-    return merged, list(wishes), remaining
+            merged[index] = _objects(old, entry, resolved(schema.item))
+    return merged, list(added), remaining
 
 
 def _after_directives(live: list[object], patch: list[object], key: str) -> tuple[list[Json], list[object]]:
@@ -111,17 +111,17 @@ def _after_directives(live: list[object], patch: list[object], key: str) -> tupl
 
     Return the items that the patch adds or merges, and the live items that are neither deleted nor replaced.
     """
-    wishes: list[Json] = []
+    added: list[Json] = []
     deleted_keys: set[bytes] = set()
     keeps = True
     for item in patch:
-        wish = as_object(item)
-        if wish is None:
+        entry = as_object(item)
+        if entry is None:
             raise StrategicMergeError(f"an item of a list that is merged by {key} is no object")
-        directive = wish.get(_PATCH)
-        rest = {name: value for name, value in wish.items() if name != _PATCH}
-        if _PATCH in wish and directive not in ("replace", "delete"):
-            raise StrategicMergeError(f"unknown patch type: {directive} in map: {go_texts.of(wish)}")
+        directive = entry.get(_PATCH)
+        rest = {name: value for name, value in entry.items() if name != _PATCH}
+        if _PATCH in entry and directive not in ("replace", "delete"):
+            raise StrategicMergeError(f"unknown patch type: {directive} in map: {go_texts.of(entry)}")
         if directive == "replace":
             keeps = False
             continue  # the other fields of such an item have no effect
@@ -130,11 +130,11 @@ def _after_directives(live: list[object], patch: list[object], key: str) -> tupl
         if directive == "delete":
             deleted_keys.add(_encoded(rest[key]))
         else:
-            wishes.append(rest)
+            added.append(rest)
     remaining = (
         [item for item in live if _encoded(object_at(item).get(key)) not in deleted_keys] if keeps else []
     )
-    return wishes, remaining
+    return added, remaining
 
 
 def _set_order(result: Json, patch: Json, name: str, order: object, schema: Schema) -> None:
@@ -142,17 +142,17 @@ def _set_order(result: Json, patch: Json, name: str, order: object, schema: Sche
     order_list, below = as_list(order), schema_below(schema, name)
     if order_list is None:
         raise StrategicMergeError(f"{_ORDER}{name} is no list")
-    live, wishes = as_list(result.get(name)), as_list(patch.get(name))
-    if live is None and wishes is None:
+    live, items = as_list(result.get(name)), as_list(patch.get(name))
+    if live is None and items is None:
         return
     if not isinstance(below, ListOf) or not below.patch_key:
         raise StrategicMergeError(f"{_ORDER}{name} orders a list that is not merged")
-    if wishes is None:
+    if items is None:
         merged = live or []
     elif live is None:
-        merged = [_plain(item) for item in wishes if not _is_directive(item)]
+        merged = [_plain(item) for item in items if not _is_directive(item)]
     else:
-        merged = _merged(live, wishes, below)[0]
+        merged = _merged(live, items, below)[0]
     # If items were deleted, new items take over their positions in the live order, as in Kubernetes.
     live_items = merged[: len(live or [])]
     result[name] = _ordered(merged, order_list, live_items, _identity(below))
@@ -230,12 +230,14 @@ def _ordered(
     An item outside of ``order_list`` precedes an item of it if it does so in ``live``. ``identify`` returns the key of
     an item.
     """
-    wishes, live_indexes = _first_indexes(order_list, identify), _first_indexes(live, identify)
+    order_indexes, live_indexes = _first_indexes(order_list, identify), _first_indexes(live, identify)
     items = [(identify(item), item) for item in merged]
     last = len(live_indexes)
-    named = sorted((keyed for keyed in items if keyed[0] in wishes), key=lambda keyed: wishes[keyed[0]])
+    named = sorted(
+        (keyed for keyed in items if keyed[0] in order_indexes), key=lambda keyed: order_indexes[keyed[0]]
+    )
     others = sorted(
-        (keyed for keyed in items if keyed[0] not in wishes),
+        (keyed for keyed in items if keyed[0] not in order_indexes),
         key=lambda keyed: live_indexes.get(keyed[0], last),
     )
     result: list[object] = []

@@ -131,8 +131,8 @@ def aggregated_type(version: str) -> str:
 
 def negotiated(accept: str) -> str:
     """Return ``v2`` or ``v2beta1`` if the Accept header prefers that aggregated form, otherwise an empty string."""
-    for wish in accept.split(","):
-        media, *parameters = (part.strip() for part in wish.split(";"))
+    for choice in accept.split(","):
+        media, *parameters = (part.strip() for part in choice.split(";"))
         requested = {
             name: value for name, _equals, value in (parameter.partition("=") for parameter in parameters)
         }

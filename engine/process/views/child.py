@@ -55,16 +55,16 @@ async def _follow(directory: Path) -> None:
     if number is None:
         return
     log = sqlite_reading.SqliteTail(directory, number)
-    hearing = asyncio.create_task(_read_ends(incoming, lines, log.move))
-    await _project(log, directory, [hearing])
+    reading = asyncio.create_task(_read_ends(incoming, lines, log.move))
+    await _project(log, directory, [reading])
 
 
 async def _follow_kafka(directory: Path, at: address.Address) -> None:
     """Follow a log on Kafka as an independent reader; the parent only ends the process."""
     incoming = await _input()
-    hearing = asyncio.create_task(_read_ends(incoming, Lines(), lambda _: None))
-    projecting = asyncio.create_task(_project_kafka(at, directory, hearing))
-    await asyncio.wait((hearing, projecting), return_when=asyncio.FIRST_COMPLETED)
+    reading = asyncio.create_task(_read_ends(incoming, Lines(), lambda _: None))
+    projecting = asyncio.create_task(_project_kafka(at, directory, reading))
+    await asyncio.wait((reading, projecting), return_when=asyncio.FIRST_COMPLETED)
     # Let the projection finish its batch, but do not wait for brokers that do not answer.
     await asyncio.wait((projecting,), timeout=_END_S)
     if not projecting.done():
@@ -73,11 +73,11 @@ async def _follow_kafka(directory: Path, at: address.Address) -> None:
         await projecting
 
 
-async def _project_kafka(at: address.Address, directory: Path, hearing: asyncio.Task[None]) -> None:
+async def _project_kafka(at: address.Address, directory: Path, reading: asyncio.Task[None]) -> None:
     from engine.log.kafka import numbered_log  # noqa: PLC0415  # most logs need no client of Kafka
 
     async with numbered_log.reading(at) as log:
-        await _project(log, directory, [hearing])
+        await _project(log, directory, [reading])
 
 
 async def _project(log: runner.Source, directory: Path, until: Sequence[asyncio.Task[None]]) -> None:
@@ -97,7 +97,7 @@ async def _fold_and_report(log: runner.Source, path: Path) -> None:
         _report_error(line_protocol.CORRUPTED, error)
         return
     _write_line(line_protocol.number(projector.folded))
-    telling = asyncio.create_task(_report_progress(projector))
+    reporting = asyncio.create_task(_report_progress(projector))
     try:
         await _fold(projector)
     except ProjectionError as error:
@@ -106,7 +106,7 @@ async def _fold_and_report(log: runner.Source, path: Path) -> None:
         _log.warning("rebuilding views", reason=str(error))
         store.remove(path)
     finally:
-        telling.cancel()
+        reporting.cancel()
         projector.close()
         projector.store.close()
 
