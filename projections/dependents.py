@@ -30,16 +30,17 @@ class Dependents:
         return {key: dependent for key, dependent in dependents if dependent is not None}
 
     def changed(self, key: str, number: int, needed: tuple[shapes.WorkloadRef, ...], seen: object) -> None:
-        """Record that the record with this number changed what the bindings of its dependencies show of a binding.
+        """Mark the bindings of a binding's dependencies as changed by a record, if they show the binding differently.
 
-        Before the record, the binding had the dependencies ``needed``, which showed ``seen`` (see ``shown``).
+        ``key`` is the binding's, ``number`` the record's. Before the record, the binding had the dependencies
+        ``needed``, and their bindings showed ``seen`` (see ``shown``).
         """
         binding = self._bindings.get(self._keys.of(key))
         current = () if binding is None else binding.dependencies
         refs = list(needed) if needed and shown(binding) != seen else []
         if current is not needed:
-            # A binding that was dropped and is needed again has not followed meanwhile; if its shard has not decided
-            # on the drop either, it has shown the dependent all the time.
+            # Dependencies that the binding has again: their bindings did not follow its changes in between. They may
+            # have shown it all the time, if their shard has not decided on the drop yet.
             known = frozenset(needed)
             refs += [ref for ref in current if ref not in known]
         for ref in refs:

@@ -219,7 +219,7 @@ class Observer:
         newest = self._observations.newest.get(full_kind, 0)
         version = str(newest) if newest else ""
         if version:
-            # With its kind: an aggregated API may have versions of its own, far above those of the other kinds.
+            # Versions are kept by kind: an aggregated API may have versions far above those of the other kinds.
             self.history.add_version(version, resource)
             asyncio.get_running_loop().call_later(_RESUMED_S, self._mark_listed, full_kind)
         tasks.create_task(

@@ -1,6 +1,7 @@
 """Actions of Remedies in the status of the clusters whose conditions call for them.
 
-The actions are derived when a cluster is rendered; a watch shows them at the next change of the cluster, or at its end.
+The actions are derived when a cluster is rendered. So a watch shows new actions only with the next change of the
+cluster, or with its deletion.
 """
 
 from typing import Final
