@@ -1,8 +1,8 @@
 """Benchmark: a tenth of many clusters fail at once; time until the last affected workload is rescheduled.
 
-It runs the whole process: log with full sync, worker, members and views. Workloads are divided into groups;
-each group has ten clusters of its own, of which the first fails (gets a NoExecute taint). An earlier measurement with
-a tenth of the bindings shows how the time grows. The baseline is the time to apply as many bindings in the
+It runs the whole process: log with full sync, worker, members and views. Workloads are divided into groups.
+Each group has ten clusters of its own; the first of them fails (gets a NoExecute taint). The benchmark runs first with
+a tenth of the bindings, to show how the time grows. The baseline is the time per binding to apply all bindings, in the
 same run.
 """
 

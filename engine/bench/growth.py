@@ -1,8 +1,8 @@
 """Benchmark: how the cost of each kind of input grows from size N to 10 N and 100 N.
 
-Two costs are measured: processor time, and a reproducible count of operations, which is executed lines of
-Python plus bytes of decided records divided by 64. An exponent describes the growth from 10 N to 100 N: 1 for linear
-cost, 2 for quadratic cost.
+Two costs are measured: processor time, and a reproducible count of operations. The count adds the executed lines of
+Python and one operation for every 64 bytes of decision records. An exponent describes the growth from 10 N to 100 N:
+1 for linear cost, 2 for quadratic cost.
 """
 
 import asyncio
@@ -107,7 +107,7 @@ class _Counter:
 
     def enter(self, frame: FrameType, _event: str, _argument: object) -> "_Trace | None":
         name = frame.f_code.co_filename
-        # ``loop_share`` yields depending on time, so the count of its lines is not reproducible.
+        # How often ``loop_share`` yields depends on time, so the count of its lines is not reproducible.
         return self._line if name.startswith(_ROOT) and name != loop_share.__file__ else None
 
     def _line(self, _frame: FrameType, _event: str, _argument: object) -> "_Trace":
@@ -190,7 +190,7 @@ def table(growth: Growth) -> Iterator[tuple[str, ...]]:
 
 
 def exponent(costs: Sequence[float]) -> float:
-    """Exponent of the growth between the last two costs, whose sizes differ by a factor of ten."""
+    """Exponent of the growth between the last two costs; the second is for ten times the size of the first."""
     smaller, larger = costs[-2:]
     return math.log10(max(larger, 1e-9) / max(smaller, 1e-9))
 

@@ -153,7 +153,7 @@ class _CountingLog(partition_followers.FollowedLog):
 
 
 async def _replayed(where: str) -> dict[str, float]:
-    """Recover all shards from the first record, without snapshots; return the records in total and per second."""
+    """Recover all shards from the first record, without snapshots; return the number of records, and the rate."""
     at = address.parse(where)
     log = _CountingLog(at)
     await log.open()

@@ -59,7 +59,7 @@ class Api:
         self._uids = 0
 
     def put(self, plural: str, manifest: Json) -> Json:
-        """Create or replace an object, as clients other than the tested command do; return it."""
+        """Create or replace an object on behalf of a client other than the tested command; return it."""
         metadata = dict(manifest["metadata"])
         key = (plural, metadata.get("namespace", ""), metadata["name"])
         before = self.objects.get(key)
@@ -75,7 +75,7 @@ class Api:
         return self._store(key, whole, "ADDED" if before is None else "MODIFIED")
 
     def change(self, plural: str, namespace: str, name: str, **spec: object) -> Json:
-        """Change fields of an object's spec, as clients other than the tested command do; return it."""
+        """Change fields of an object's spec on behalf of a client other than the tested command; return it."""
         stored = self.objects[plural, namespace, name]
         return self.put(plural, {**stored, "spec": {**stored["spec"], **spec}})
 

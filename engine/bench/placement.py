@@ -1,10 +1,10 @@
 """Benchmark: scheduling decisions per second, compared with Karmada's scheduler and a baseline.
 
-It uses fifty placements and a different request for each binding. After every fifty decisions one cluster reports its
-capacity, so a cache that each report empties does not help. Each result is read as two lists: the names of the chosen
-clusters, and their replicas. ``pairs_per_s`` is the rate if results are read as (name, replicas) tuples instead. Modes
-with the prefix ``steady-`` or ``fresh-`` change the replicas of an earlier result, whose lists are
-still cached, as in a worker.
+It uses fifty placements and a different request for each binding. One cluster reports its
+capacity before every fifty decisions, so a cache that is emptied by each report does not help. Each result is read as
+two lists: the names of the chosen clusters, and their replicas. ``pairs_per_s`` is the rate if results are read as
+(name, replicas) tuples instead. Modes with the prefix ``steady-`` or ``fresh-`` change the replicas of an earlier
+result, whose lists are still cached, as in a worker.
 """
 
 import heapq
@@ -157,7 +157,7 @@ def _static_weights() -> tuple[placements.StaticClusterWeight, ...]:
 
 
 def _questions(known: fleet.Fleet, mode: str, prefix: str, replicas: int) -> list[requests.Request]:
-    """One request per binding; with a ``prefix`` (steady, fresh) it has a previous result and changed replicas."""
+    """One request per binding. With a ``prefix`` (steady, fresh), each has a previous result and changed replicas."""
     styles = [_placement(mode, number) for number in range(_PLACEMENTS)]
     questions: list[requests.Request] = []
     for number in range(_BINDINGS):
@@ -206,10 +206,10 @@ def _turn(
     placed: list[int],
     read: Callable[[decisions.Decision], int],
 ) -> Callable[[], None]:
-    """Return a function that decides all questions once, with a capacity report before every fifty questions.
+    """Return a function that decides all requests once, with a capacity report before every fifty requests.
 
-    Each call adds to ``placed`` the number of questions that got clusters, and the number of all. ``read`` returns
-    the number of clusters in a result.
+    ``placed`` has two totals: the requests that got clusters, and all requests. Each call of the function adds to both.
+    ``read`` returns the number of clusters in a result.
     """
     names = known.names()
     reports = 0

@@ -1,7 +1,7 @@
 """Benchmark: time from an input until the last decision that follows from it is visible in the views.
 
-It runs the whole process: log with full sync, worker, three members and views. Times end when the views have
-folded the last decision, and include reports of members. The baseline is to append the same records to the log
+It runs the whole process: log with full sync, worker, three members and views. Times include reports of members;
+they end when the views have folded the last decision. The baseline is to append the same records to the log
 alone.
 """
 

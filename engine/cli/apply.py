@@ -292,12 +292,12 @@ def _leaving(name: str) -> Problem:
 
 
 def _without_status(value: KubeObject) -> KubeObject:
-    """The object without its status, which is reported by members and the engine."""
+    """The object without its status; members and the engine write the status, not users."""
     return KubeObject({field: item for field, item in value.document.items() if field != "status"})
 
 
 def _at_version(desired: KubeObject, live: KubeObject) -> KubeObject:
-    """Return the desired object; if it has no resourceVersion, with that of the live object."""
+    """Return the desired object. If it has no resourceVersion, add that of the live object."""
     return desired.with_fields({"metadata": {"resourceVersion": live.resource_version, **desired.metadata}})
 
 
@@ -306,14 +306,14 @@ def _content(value: KubeObject) -> KubeObject:
     volatile = {"resourceVersion", "managedFields", "generation"}
     metadata = {name: item for name, item in value.metadata.items() if name not in volatile}
     for name in ("labels", "annotations"):
-        # Claims are left out: a policy may claim the object between the two reads that are compared.
+        # Leave out the marks of the claiming policy: it may claim the object between the two reads that are compared.
         texts = object_at(metadata.pop(name, None))
         metadata[name] = {text: item for text, item in texts.items() if text not in marks.CLAIMS}
     return _without_status(value).with_fields({"metadata": metadata})
 
 
 def _print_results(outcomes: Iterator[Result], *, as_json: bool) -> int:
-    """Print the results; if the command fails or is interrupted, those of the objects that it has written."""
+    """Print the results; if the command fails or is interrupted, print the results up to that point."""
     written = results.collected(outcomes, as_json=as_json)
     if not written and not as_json:
         raise no_objects()

@@ -76,7 +76,7 @@ def audit(
 
 
 async def _check_recorded(location: log_locations.LogLocation, changed: rules.Rules) -> None:
-    """Raise Failure for a policy that the log does not contain, since it would replace none."""
+    """Raise Failure if the log does not contain a changed policy, since there is then no policy to replace."""
     async with log_locations.opened(location) as log:
         unrecorded = await rules.unrecorded(log, changed)
     if unrecorded:

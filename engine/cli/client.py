@@ -51,9 +51,9 @@ class Reply(NamedTuple):
 
 
 class Client:
-    """Client of the server that the environment names; if it names none, of the server with this data directory.
+    """Client of the server that the environment variables name.
 
-    With ``is_local`` the environment is ignored.
+    If they name no server, or with ``is_local``, it is a client of the server with this data directory.
     """
 
     def __init__(
@@ -202,7 +202,7 @@ class Client:
 def _is_unable(code: int) -> bool:
     """Whether the server could not handle the request at all.
 
-    False for 504: the outcome of the write is unknown, which the caller must see.
+    False for 504: the write may have succeeded, so the caller must handle this response.
     """
     return code == HTTPStatus.TOO_MANY_REQUESTS or (
         code >= HTTPStatus.INTERNAL_SERVER_ERROR and code != HTTPStatus.GATEWAY_TIMEOUT
@@ -221,7 +221,7 @@ def _params(query: Mapping[str, Parameter]) -> dict[str, str]:
 def _query_path(path: str) -> str:
     """Return the path of a query from the part after ``_PREFIX``.
 
-    Names of objects that do not exist may have any characters, and some callers have encoded them already.
+    Users may type any characters as a name, so they are encoded. ``%`` is kept, because some callers encode names.
     """
     return _PREFIX + quote(path, safe="/:%")
 

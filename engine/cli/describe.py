@@ -44,7 +44,7 @@ def describe(
         server_reads.warn_of_observer(client)
         known_kind = server_reads.kind_of(kind, client)
         templates = known_kind.route == "template" and known_kind not in kinds.DERIVED
-        # The works of a workload have one name, in the namespaces of its clusters.
+        # All works of a workload have the same name, each in the namespace of its cluster: search all namespaces.
         is_work = known_kind.kind == "Work" and not scope.namespace.startswith(EXECUTION_NAMESPACE_PREFIX)
         selection = server_reads.Selection("" if is_work else scope.namespace, name, as_of=as_of)
         document, *others = server_reads.documents(client, known_kind, selection)

@@ -59,7 +59,7 @@ def explain(
 
 
 def _unexplained(kind: kinds.Kind, name: str) -> failures.Failure:
-    """The failure for an object that exists, but about whose placement nothing was decided."""
+    """The failure for an object that exists but has no decided placement."""
     if kind.route != "template":
         return failures.Failure(
             f"a {kind.kind} has no placement to explain",
@@ -107,13 +107,13 @@ def read_timeline(client: Client, key: str, as_of: str = "") -> list[Entry]:
 def show_entries(entries: list[Entry], *, is_named: bool = True) -> None:
     """Print records, one per line; narrow terminals omit their positions and causes.
 
-    ``is_named``: summaries of observations begin with the name of the observed object.
+    With ``is_named``, summaries of observations begin with the name of the observed object.
     """
     output.table(*_table(entries, is_named=is_named), fits=True)
 
 
 def show_next(entry: Entry, before: list[Entry]) -> None:
-    """Print a record after those ``before``, in the same columns; a heading precedes the first one."""
+    """Print a record, aligned with the records ``before``; if there are none, print the heading first."""
     columns, rows = _table([*before, entry], is_named=True)
     output.rows(columns, rows, [len(before)] if before else [-1, 0], fits=True)
 

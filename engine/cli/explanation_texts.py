@@ -9,7 +9,7 @@ from engine.reconcilers.explained import Explained
 
 
 def story(explanation: Explained) -> list[str]:
-    """Lines about the decision: when, on which basis, and its result."""
+    """Lines about the decision, such as its time, its trigger, and its result."""
     basis, mode = explanation.basis, explanation.mode
     lines = [
         f"Binding:   {explanation.key}",
@@ -67,7 +67,7 @@ def show_group(group: GroupExplanation, refusal: str = "") -> None:
 
 
 def _replicas(explanation: Explained) -> list[str]:
-    """A line about the replicas and their requests; none for kinds without replicas."""
+    """A line about the replicas and the resources that each requests; empty for kinds without replicas."""
     if explanation.requests is None and not explanation.replicas:
         return []
     amounts = ", ".join(f"{name}={amount}" for name, amount in (explanation.requests or {}).items())

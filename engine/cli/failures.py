@@ -33,7 +33,7 @@ class Failure(Exception):  # noqa: N818  # ends a command with a message; not an
 
 
 class ServerBusy(Failure):
-    """The server cannot take the request now, since it carries out too many others; it may take it later."""
+    """The server is busy with too many requests; the caller may send this one again later."""
 
 
 @contextmanager
@@ -42,7 +42,8 @@ def convert(
 ) -> Generator[None]:
     """Convert errors of these types into Failure.
 
-    The message begins with ``where``, once, or with the name of the file that an OSError is about.
+    The message begins with ``where``; without ``where``, with the file name of an OSError. A message that
+    already begins with this text does not repeat it.
     """
     try:
         yield

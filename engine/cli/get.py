@@ -58,14 +58,14 @@ Watch = Annotated[
 
 
 class _Shown(NamedTuple):
-    """The objects of a kind: documents if whole objects are printed, else a table; the other form may be empty."""
+    """The objects of a kind in the form to print: ``whole`` objects or a ``table``. The other form may be empty."""
 
     whole: list[Json]
     table: Listing
 
 
 class _Style(NamedTuple):
-    """The form of tables: with the wide columns, with a heading."""
+    """Whether tables have the wide columns, and whether they have a heading."""
 
     is_wide: bool
     has_headings: bool
@@ -133,9 +133,9 @@ def _show(tables: list[Listing], style: _Style) -> None:
 
 
 def _watch(client: Client, requested: dict[str, list[str]], selection: Selection, style: _Style) -> None:
-    """Print the tables, then each row that changes in a shown column other than AGE, or is removed.
+    """Print the tables, then each row that is removed or that changes in a shown column other than AGE.
 
-    A heading precedes the rows of another kind than those before.
+    A heading is printed whenever the kind of the rows changes.
     """
 
     def read() -> list[Listing]:
@@ -162,7 +162,7 @@ def _watch(client: Client, requested: dict[str, list[str]], selection: Selection
 
 
 def _changes(old: Listing, new: Listing) -> tuple[list[Sequence[cli_output.Cell]], list[int]]:
-    """The rows of a table, with the removed ones at the end, and the indexes of the changed and the removed ones."""
+    """Return the new rows followed by the removed rows, and the indexes of the changed and the removed rows."""
     columns = (*new.columns, *new.wide)
     naming = [index for index, column in enumerate(columns) if column in _NAMING]
     ageless = [index for index, column in enumerate(columns) if column not in _AGES]
@@ -188,7 +188,10 @@ def _matching(
     is_awaited: bool = False,
     is_whole: bool = False,
 ) -> _Shown:
-    """The objects with these names, or all; raises Failure if a named one does not exist, unless ``is_awaited``."""
+    """The objects with these names; without names, all.
+
+    Raises Failure if a named object does not exist, except with ``is_awaited``.
+    """
     now_ms = _reference_time_ms(client, selection.as_of)
     if server_reads.is_pod(kind_name):
         from engine.cli import pod_tables  # noqa: PLC0415  # loads the simulation; most kinds do not need it
@@ -231,7 +234,7 @@ def _matching(
 
 
 def _reference_time_ms(client: Client, as_of: str) -> int:
-    """The time to which ages refer: now, or that of ``--as-of``."""
+    """The time at which ages are computed: now, or the time of ``--as-of``."""
     if not as_of:
         return server_reads.now_ms()
     try:
@@ -241,7 +244,7 @@ def _reference_time_ms(client: Client, as_of: str) -> int:
     try:
         return times.from_text(shown)
     except ValueError:
-        # Number 0 has no record, and the record of a producer may have no time.
+        # There is no record with number 0, and a producer may append a record without a time.
         return server_reads.now_ms()
 
 

@@ -14,7 +14,10 @@ _DATA: Final = "data:"
 
 
 class _Bookmark(Struct, frozen=True):
-    """The last message of a connection; only it has no ``number``. The next connection starts after ``after``."""
+    """The last message of a connection. The next connection starts after the number ``after``.
+
+    Records have a ``number``, bookmarks have none.
+    """
 
     number: int | None = None
     after: int | None = None
@@ -33,7 +36,7 @@ def events(client: Client, after: int, topic: str = "") -> Iterator[Entry]:
 
 
 def _followed(client: Client, after: int, topic: str) -> Generator[Entry, None, int | None]:
-    """Yield the records of a connection; return the number in the bookmark that ended it; None if the server ended."""
+    """Yield the records of a connection. Return the number in its last bookmark, or None if the server stopped."""
     with client.stream("live", after=after, topic=topic) as lines:
         for line in lines:
             if not line.startswith(_DATA):

@@ -64,7 +64,7 @@ SIGNING: Final = Signing()
 
 
 def _check_destination(where: str) -> None:
-    """Raise Failure for an address on Kafka that cannot be read; any other text is a file."""
+    """Raise Failure for an invalid ``kafka://`` address; any other text is taken as the path of a file."""
     if where.startswith(f"{address.SCHEME}://"):
         try:
             address.parse(where)
@@ -73,7 +73,7 @@ def _check_destination(where: str) -> None:
 
 
 def place_of(log: str, server: options.Server) -> log_locations.LogLocation:
-    """Return the place of ``log`` or, if empty, of the data directory's log. Raises Failure if there is no log."""
+    """Return the location of ``log``; if empty, of the data directory's log. Raises Failure if there is no log."""
     where = log or str(server.data or server_location.default_directory())
     with failures.convert(port.LogError, "name a log: --log DIRECTORY, FILE or kafka://host:port"):
         return log_locations.parse(where)

@@ -138,7 +138,7 @@ def main() -> None:
 
 
 def _prepare_output() -> None:
-    """Let output neither fail for characters that the terminal lacks, nor if standard output is closed."""
+    """Escape characters that standard output cannot encode, and discard output if standard output is closed."""
     if sys.stdout is None:
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
     elif reconfigure := getattr(sys.stdout, "reconfigure", None):
@@ -156,7 +156,7 @@ def _run_command(arguments: list[str]) -> object:
 
 
 def _usage_failure(error: "CycloptsError") -> failures.Failure:
-    """The failure for words that a command does not take."""
+    """The failure for arguments that a command does not accept."""
     message = str(error).rstrip(".")
     remedy = f"see: {' '.join((PROGRAM, *(error.command_chain or ())))} --help"
     if type(error).__name__ == "UnusedCliTokensError" and error.unused_tokens:

@@ -74,7 +74,7 @@ def rows(
 ) -> None:
     """Print the rows at these indexes of a table, aligned as in the whole table; -1 is the heading line.
 
-    ``fits`` as for ``table``.
+    On a terminal, ``fits`` cuts lines at its width.
     """
     lines = _lines([columns, *all_rows])
     for index in chosen:
@@ -143,7 +143,7 @@ def _write(text: str) -> None:
 
 
 def shortened(texts: Sequence[str], more: str = "… and {} more") -> list[str]:
-    """Return the first ``SHOWN_MAX`` texts; if there are more, ``more`` with their number follows."""
+    """Return the first ``SHOWN_MAX`` texts. If there are more, add ``more``, with the number of omitted texts."""
     left_out = len(texts) - SHOWN_MAX
     return [*texts[:SHOWN_MAX], *([more.format(left_out)] if left_out > 0 else [])]
 

@@ -29,9 +29,9 @@ class _Pods(Struct):
 
 
 def pods(client: Client, names: Sequence[str], selection: server_reads.Selection) -> list[Pod]:
-    """The selected pods of all members with these names, or all.
+    """The selected pods of all members; with ``names``, only the pods with these names.
 
-    Raises Failure if a named one does not exist, if no members are simulated, or for an earlier time.
+    Raises Failure if no pod has one of the names, if no members are simulated, or if an earlier time is selected.
     """
     if selection.as_of:
         raise failures.Failure(
@@ -80,10 +80,10 @@ def pod_table(pods: list[Pod], namespace: str, now_ms: int) -> Listing:
 
 
 def works(client: Client, names: Sequence[str], *, namespace: str, as_of: str) -> list[ShownWork]:
-    """The works of the bindings in a namespace with these names of works or bindings, or all.
+    """The works in a namespace; with ``names``, only those whose work, Work object or binding has one of these names.
 
-    An empty namespace means all; works of cluster-scoped objects are in every namespace. A work is also in the
-    namespace of its cluster, under the name of its object there. Raises Failure if there is none of a name.
+    A work is listed in the namespace of its template (in every namespace if the template is cluster-scoped), and in the
+    execution namespace of its cluster. An empty namespace means all. Raises Failure if no work has one of the names.
     """
     listed = server_reads.items(client, "works", server_reads.Page[ShownWork], {"asOf": as_of})
     in_namespace = [
@@ -113,7 +113,7 @@ def _object_key(work: ShownWork) -> tuple[str, str]:
 def _named(
     items: list[_Item], names: Sequence[str], plural: str, names_of: Callable[[_Item], Container[str]]
 ) -> list[_Item]:
-    """The items with each of these names, in this order, or all; raises Failure if there is none of a name."""
+    """The items with each of these names, in this order; without names, all. Raises Failure if a name has no item."""
     if not names:
         return items
     matching = {name: [item for item in items if name in names_of(item)] for name in names}

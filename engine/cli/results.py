@@ -44,7 +44,7 @@ class Result(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="came
 
 
 def collected(outcomes: Iterable[Result], *, as_json: bool) -> list[Result]:
-    """Return the results of writes as they are made; if one fails or is interrupted, print those before it."""
+    """Make the writes and return their results. If a write fails or is interrupted, print the results before it."""
     made: list[Result] = []
     try:
         made.extend(outcomes)

@@ -135,7 +135,7 @@ class Listening:
     tls_key: Annotated[Path | None, Parameter(help="The key of that certificate (PEM).")] = None
 
     def chosen(self, before: control_plane.Options) -> control_plane.Options:
-        """Return the options ``before`` with the fields of this group replaced; raises Failure if these are invalid."""
+        """Return a copy of ``before`` with the values of this group; raises Failure if one of them is invalid."""
         for name in self.allowed_host:
             if not incoming_requests.is_host(name):
                 raise failures.usage(
@@ -280,7 +280,7 @@ def serve_with(
 def _guarded(log: str, work: Callable[[], None]) -> None:
     """Run ``work``, which needs the log on Kafka; convert its errors into Failure."""
     try:
-        # A corrupted log is a LogError too, so its remedy is the innermost one.
+        # LogCorruptedError and LogMixedError are LogErrors too: convert them before the general LogError.
         with (
             failures.convert(AddressError, "for example: --log kafka://localhost:9092"),
             failures.convert(logs.LogError, "check that the brokers are up and that the address is right"),
@@ -316,7 +316,7 @@ def _serve_file(options: control_plane.Options, where: str) -> None:
 
 
 def _announce(endpoint: Endpoint, directory: Path, where: str, lost: Sequence[int], *, as_json: bool) -> None:
-    """Print that the server is ready; it runs on if nothing reads that, as in ``reballast up | head -1``."""
+    """Print that the server is ready. A closed pipe, as in ``reballast up | head -1``, does not stop the server."""
     try:
         if as_json:
             _print_ready_json(endpoint, directory, lost)
@@ -379,7 +379,7 @@ def command() -> tuple[str, str]:
 
 
 def _run(serving: Coroutine[object, object, None]) -> None:
-    """Run a server; of the errors of a task group, raise one of the log, or else one of the operating system."""
+    """Run a server. If a task group fails, raise its first LogError; if it has none, its first OSError."""
     try:
         control_plane.run(serving)
     except BaseExceptionGroup as group:

@@ -120,7 +120,7 @@ def since_ms(client: Client, namespace: str) -> dict[str, dict[str, int]]:
 
 
 class Selection(NamedTuple):
-    """Objects of a kind: in a namespace (empty: in all), with a name, with labels, at an earlier point."""
+    """Selects objects of a kind by namespace, name and labels; empty fields select all. ``as_of`` empty means now."""
 
     namespace: str
     name: str = ""
@@ -133,7 +133,7 @@ def documents(
 ) -> list[KubeObject]:
     """The selected objects of a kind.
 
-    Raises Failure if a named one does not exist, unless ``is_awaited``, or if the kind is unknown.
+    Raises Failure if the kind is unknown. Raises it also if a named object does not exist, except with ``is_awaited``.
     """
     if not kind.namespaced:
         selection = selection._replace(namespace="")

@@ -166,8 +166,8 @@ def retainted(
 ) -> list[Taint]:
     """The taints without ``removed`` and with ``added``; raises Failure if one to remove is absent.
 
-    An added taint replaces the one with the same key and effect, unless they are equal. A taint in ``removed``
-    without an effect matches all taints with its key.
+    An added taint replaces the taint with the same key and effect; if the value is the same too, nothing changes. A
+    taint in ``removed`` without an effect matches all taints with its key.
     """
     for removal in removed:
         if not any(_matches(taint, removal) for taint in taints):
@@ -201,7 +201,7 @@ def split(kind: str, name: str) -> tuple[str, str]:
 
 
 def split_all(kind: str, *names: str) -> list[tuple[str, str]]:
-    """Split ``deploy foo bar`` or ``deploy/foo deploy/bar`` into kinds and names, as ``split`` does for one."""
+    """Split ``deploy foo bar`` or ``deploy/foo deploy/bar`` into pairs of kind and name; raises Failure."""
     if "/" in kind or not names:
         return [split(word, "") for word in (kind, *names)]
     return [(kind, name) for name in names]

@@ -25,9 +25,9 @@ _ENGINE: Final = "karmada.io"
 
 
 class Listing(NamedTuple):
-    """A table: columns, further columns of the wide form, and rows with all of them; ``notes`` are shown below it.
+    """A table. ``wide`` are the additional columns of the wide form; rows have cells for all columns.
 
-    ``namespace`` is the one to which the rows are limited; empty if there is none.
+    ``notes`` are shown below the table. ``namespace`` is set if the table lists one namespace only.
     """
 
     columns: tuple[str, ...]
@@ -40,7 +40,7 @@ class Listing(NamedTuple):
 class Run(NamedTuple):
     """A template's replicas in one cluster; ``since_ms`` is when they were created there.
 
-    Of a Job ``finished`` is how it ended, ``succeeded`` the number of pods that did.
+    Only for Jobs: ``finished`` is how the Job ended, ``succeeded`` is the number of pods that succeeded.
     """
 
     cluster: str
@@ -55,7 +55,7 @@ class Run(NamedTuple):
 
 
 class _Shown(Protocol):
-    """An object that is a row of a table; ``cells`` are those other than name and age."""
+    """An object that is a row of a table; ``cells`` returns all cells but the name and the age."""
 
     @property
     def metadata(self) -> bindings.Metadata: ...
@@ -156,7 +156,7 @@ class _Interpreter(_Object, frozen=True, kw_only=True):
 
 
 def runs(binding: Binding, since_ms: Mapping[str, int]) -> list[Run]:
-    """A template's run in each cluster, as reported; before a report, the scheduled replicas with none ready."""
+    """A template's replicas in each cluster. Before a cluster's first report, none of them is shown as ready."""
     own = {target.name: target.replicas or 0 for target in binding.spec.clusters}
     desired = {name: own.get(name, 0) for name in binding.targets}
     by_cluster: dict[str, Run] = {
@@ -279,7 +279,10 @@ def created_ms(metadata: bindings.Metadata) -> int:
 
 
 def spread(binding: Binding) -> str:
-    """The assigned clusters with replicas, ``member1:2, member2:1``; then those that only dependent bindings need."""
+    """The assigned clusters with replicas, ``member1:2, member2:1``.
+
+    They are followed by clusters that need the object only as a dependency of other workloads.
+    """
     own = {target.name: target.replicas for target in binding.spec.clusters}
     texts = [name if count is None else f"{name}:{count}" for name, count in own.items()]
     return ", ".join(texts + sorted(binding.targets.keys() - own.keys()))

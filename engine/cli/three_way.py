@@ -1,7 +1,7 @@
 """JSON merge patches (RFC 7396) of ``apply``, computed as in kubectl, and of ``edit``.
 
-``apply`` stores the applied object in kubectl's annotation. A field that a later file leaves out is removed,
-but fields set otherwise (by ``scale`` or ``label``) stay. Lists are replaced as a whole.
+``apply`` stores the applied object in kubectl's annotation. If a later version of the file leaves out a field, it is
+removed. Fields that another command set (``scale``, ``label``) stay. Lists are replaced as a whole.
 """
 
 from typing import Final
@@ -36,7 +36,7 @@ def without_memory(value: KubeObject) -> KubeObject:
 
 
 def last_applied(live: KubeObject) -> Json:
-    """The object applied last, from the annotation; empty if that is absent or unreadable."""
+    """The object applied last, from the annotation; empty if the annotation is absent or invalid."""
     text = live.annotations.get(marks.LAST_APPLIED)
     if not isinstance(text, str):
         return {}
@@ -47,7 +47,7 @@ def last_applied(live: KubeObject) -> Json:
 
 
 def patch(last: Json, desired: Json, live: Json) -> Json:
-    """The merge patch from ``live`` to ``desired`` that removes only fields in ``last`` but not in ``desired``."""
+    """The merge patch from ``live`` to ``desired``; it removes only fields in ``last`` that are not in ``desired``."""
     changes: Json = {name: None for name in last if name in live and name not in desired}
     for name, value in desired.items():
         new, old = as_object(value), as_object(live.get(name))

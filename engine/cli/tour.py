@@ -261,7 +261,7 @@ class _Tour:
         self.checks: list[_Check] = []
 
     def refuse_if_used(self) -> None:
-        """Raise Failure if the tour would delete or evict what exists already."""
+        """Raise Failure if the tour would delete existing objects or evict existing workloads."""
         for kind, name in _MADE:
             target = self._objects.target(kind, "default", name)
             if self._objects.get(target) is not None:

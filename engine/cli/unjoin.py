@@ -49,7 +49,7 @@ def unjoin(
             return _print_outcome(outcomes, server, f"cluster/{name} removed")
         if force:
             left = _remaining_works(client, name)
-            # Without its finalizer the Cluster is deleted at once, whatever remains in the cluster.
+            # Without its finalizer the Cluster is deleted immediately, even if workloads remain in the cluster.
             released = objects.patch(target, {"metadata": {"finalizers": []}})
             outcomes = [kube_objects.result(target, "deleted", released)]
             if outcomes[0].problems:

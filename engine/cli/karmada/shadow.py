@@ -83,7 +83,7 @@ def explain(
 
 
 def _head(explained: shadow.Explained, *, is_ours: bool) -> Iterator[tuple[str, str]]:
-    """Yield (heading, text) pairs that describe a decision; ``is_ours``: `reballast scheduler` made it."""
+    """Yield (heading, text) pairs that describe a decision. With ``is_ours``, `reballast scheduler` made it."""
     compared, scheduler = explained.compared, "reballast scheduler" if is_ours else "Karmada"
     yield "Binding", keys.full_name(compared.namespace, compared.name)
     yield (

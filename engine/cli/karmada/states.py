@@ -159,7 +159,7 @@ def _omissions(kind: tuple[str, str], values: Sequence[KubeObject]) -> list[str]
 
 
 async def _listed_if_allowed(api: MemberApi, resource: Resource | None, notes: list[str]) -> list[KubeObject]:
-    """Return the objects of a kind; none, with a note, if the user may not list them."""
+    """Return the objects of a kind. If the user may not list them, add a note and return no objects."""
     try:
         return await _listed(api, resource)
     except RefusedError as error:
@@ -283,7 +283,7 @@ def _taken_over_placement(
 
 
 def _noted(text: str, names: Sequence[str]) -> list[str]:
-    """Return a note with the first names; none if there are no names."""
+    """Return a list with one note about the first names; an empty list if there are no names."""
     return [text.format(_first_names(names))] if names else []
 
 
@@ -319,7 +319,7 @@ def _running(bound: Iterable[_Bound]) -> dict[str, dict[NamespacedName, Running]
 
 
 def _notes(bound: Sequence[_Bound], lazy: Collection[shapes.PolicyRef]) -> list[str]:
-    """Return notes on what can't be copied of bindings: running evictions, and older placements of their policies."""
+    """Return notes on graceful evictions and on placements from older versions of policies: neither is copied."""
     evicting = [binding.key for binding in bound if binding.spec.graceful_eviction_tasks]
     placements: dict[shapes.PolicyRef | None, set[bytes]] = {}
     for binding in bound:

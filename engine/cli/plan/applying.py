@@ -42,14 +42,14 @@ _REPORTS: Final = frozenset(
 
 
 class _OutdatedError(failures.Failure):
-    """The plan no longer holds, for a reason."""
+    """The plan would no longer have the predicted effect, or its basis has changed; the message has the reason."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"the plan no longer holds: {reason}", _REMEDY)
 
 
 class _BasedRequest(NamedTuple):
-    """A request and the fields from which it was computed."""
+    """A request, and the stored fields from which it was computed (``basis``)."""
 
     request: Request
     basis: Json
@@ -237,10 +237,10 @@ def _sent(client: PlanningClient, request: Request, plan_id: str) -> Reply:
 def _changes_since(
     client: Client, planned: Prediction, now: Prediction, workloads: Collection[str]
 ) -> list[str]:
-    """Return, in order, the changes since a plan to the templates of these workloads, and to policies and clusters.
+    """Return the changes since a plan that concern these workloads, in log order.
 
-    Policies are included if they caused decisions about the workloads, clusters also if the workloads run there.
-    Without any such change, all changes to policies and clusters are returned.
+    These are changes to the workloads' templates, changes that caused decisions about the workloads, and changes to
+    clusters that the workloads use. If there are none, return all changes to policies and clusters.
     """
     history = [entry for key in workloads for entry in _records(client, f"timeline/{key}", planned.number)]
     own = [entry for entry in history if _topic(entry) == topics.SPECS]
@@ -266,7 +266,7 @@ def _topic(entry: Entry) -> str:
 
 
 def _clusters_of(prediction: Prediction, workloads: Collection[str]) -> set[str]:
-    """Return the clusters that workloads have before or after the change."""
+    """Return the clusters that these workloads are assigned to before or after the predicted change."""
     return {
         name
         for change in prediction.changed

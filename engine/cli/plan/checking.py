@@ -1,7 +1,7 @@
 """``plan check``: the predicted effects of an applied plan beside the actual ones.
 
-All records that the requests of an applied plan cause have the plan's id as their trace. So they can be found, and
-later changes by other clients are not counted as effects of the plan.
+All records that the requests of an applied plan cause have the plan's id as their trace. The trace separates them
+from later changes by other clients, which are not effects of the plan.
 """
 
 from pathlib import Path
@@ -41,8 +41,8 @@ class Workload(Struct, frozen=True, rename="camel"):
 class Check(Struct, frozen=True, rename="camel"):
     """The workloads whose change a plan predicted, and those that it changed without predicting the change.
 
-    ``number`` is that of the last record about these workloads that the plan caused, ``settled_ms`` the time from the
-    first to the last such record, ``predicted_ms`` the predicted time until all replicas are ready.
+    ``number`` is the number of the last record that the plan caused about these workloads. ``settled_ms`` is the time
+    from the first to the last such record. ``predicted_ms`` is the predicted time until all replicas are ready.
     """
 
     id: str

@@ -46,8 +46,8 @@ def _results(
 ) -> list[drills.Result]:
     """Return the result of each outage, in order; shows the progress on a terminal.
 
-    All predictions start from the same sequence number, so that the server rebuilds the engine only once. A prediction
-    waits while the server makes as many plans as it can, since it may have fewer cores or other clients.
+    All predictions start from the same sequence number, so that the server rebuilds the engine only once. If the
+    server is busy with other plans, the request is repeated after a pause.
     """
     done = 0
 

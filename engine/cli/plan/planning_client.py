@@ -79,9 +79,9 @@ class _PlanRequest(Struct, frozen=True, kw_only=True, rename="camel"):
 class PlanningClient(Client):
     """A client whose writes to the Kubernetes API are dry runs; ``requests`` are those for the plan, in order.
 
-    Reads see what the requests so far would change. A write that depends on an earlier request is not sent as a
-    dry run, because the server lacks that request's result; the plan itself checks the write. The same applies to all
-    writes of a plan that starts ``as_of`` an earlier state: objects are read as they were then.
+    Reads of an object return it as the requests so far would change it. A write that depends on an earlier
+    request is not sent as a dry run, because the server lacks that request's result; the plan itself checks the write.
+    If the plan starts ``as_of`` an earlier state, objects are read as they were then, and no write is sent at all.
     """
 
     def __init__(self, directory: Path | None, *, is_local: bool = False, as_of: str = "") -> None:
@@ -106,7 +106,7 @@ class PlanningClient(Client):
         query: Mapping[str, Parameter] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        """Answer a read from the start of the plan, and send a write as a dry run; see ``Client.kubernetes``."""
+        """Answer a read with the planned changes, and send a write as a dry run; see the class."""
         if method in _READS:
             planned = self._changes.read(path) or self._as_of_reply(path)
             return planned or self._changes.with_kinds(
@@ -129,7 +129,7 @@ class PlanningClient(Client):
         return reply
 
     def basis(self, request: Request) -> Json:
-        """Return the stored fields from which a request that names a resourceVersion was computed; {} for others.
+        """Return the stored fields from which a request was computed; {} if it names no resourceVersion.
 
         For a patch these are the fields that it sets, for a replacement the object's generation. Other fields of
         Clusters are left out, because members report them.
@@ -142,7 +142,10 @@ class PlanningClient(Client):
         return _set_fields(object_at(request.unversioned().body), live)
 
     def _as_of_reply(self, path: str) -> Reply | None:
-        """Return the answer to a read of an object as of the earlier state; None for other reads and other plans."""
+        """Return the answer to a read of an object as of the earlier state.
+
+        Return None for other reads, and if the plan starts from the present state.
+        """
         parsed = parse_path(path) if self.as_of else None
         if parsed is None or not parsed.name:
             return None
@@ -253,7 +256,7 @@ class _PlannedChanges:
         return Reply(HTTPStatus.OK, {**reply.body, "resources": [*known, *kinds]}, [])
 
     def computed(self, method: str, path: str, body: Json | None, *, is_past: bool) -> Reply | None:
-        """Return the answer to a write that depends on an earlier request, or to any write if the plan ``is_past``.
+        """Return the answer to a write that depends on an earlier request; if the plan ``is_past``, to any write.
 
         Return None for any other write: the server answers it.
         """

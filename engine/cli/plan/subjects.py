@@ -13,9 +13,9 @@ from engine.cli import options, server_location
 
 
 class Opened(Struct, frozen=True):
-    """A server to plan on: its data directory, and the earlier time or position to plan from (empty: now).
+    """The data directory of a server to plan on, and the time or position to plan from (empty: now).
 
-    ``is_copy``: it holds a copy of an existing Karmada; ``notes`` list the differences.
+    With ``is_copy``, the server holds a copy of an existing Karmada, and ``notes`` list the differences.
     """
 
     directory: Path | None
