@@ -36,9 +36,10 @@ def of_balancer(cluster: str, namespace: str, name: str) -> str:
 
 
 def node_port(namespace: str, name: str, port: object, skipped: int) -> int:
-    """Return a node port for a port of a Service, in Kubernetes' usual range: the one after ``skipped`` others.
+    """Return a node port for a port of a Service, from Kubernetes' default range.
 
-    It is the same in all clusters: Karmada's API server assigns it in the template, and members get it from there.
+    The port is computed from the arguments. To avoid a port that is taken, call again with a higher ``skipped``.
+    All clusters have the same node port, as in Karmada, whose API server assigns it in the template.
     """
     return _NODE_PORTS[(_number(namespace, name, str(port)) + skipped) % len(_NODE_PORTS)]
 

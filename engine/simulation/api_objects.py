@@ -147,10 +147,11 @@ class PropagatedNamespace(NamedTuple):
 def namespaces(
     state: MemberState, created_ms: int, written: list[KubeObject], propagated: list[PropagatedNamespace]
 ) -> list[KubeObject]:
-    """Return the namespaces of a member: built-in ones, those with workloads, ``propagated`` and ``written`` ones.
+    """Return the namespaces of a member, sorted by name.
 
-    ``written`` are those that clients of the member wrote. A propagated namespace keeps the labels and annotations
-    that clients added. A namespace that a client had created before its propagation is returned as it was written.
+    They are the built-in ones, those of its workloads, the ``propagated`` ones, and those that its clients have
+    ``written``. A propagated namespace keeps the labels and annotations that clients added. A namespace that a client
+    had created before its propagation is returned as it was written.
     """
     used = {workload.ref.namespace for workload in state.workloads.values() if workload.ref.namespace}
     names = (*OF_EVERY_CLUSTER, *used)

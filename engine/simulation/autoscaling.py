@@ -118,7 +118,7 @@ def _refusal(target: Workload) -> str:
 def _written(
     state: MemberState, key: str, *, replicas: int | None = None, status: Json | None = None
 ) -> list[clusters.MemberObjectApplied]:
-    """Return the write of an object with other replicas or another status; an empty list if the object is unknown."""
+    """Return the write that sets the replicas or the status of an object; an empty list for an unknown object."""
     item, workload = state.unmanaged.get(key), unmanaged.managed(state, key)
     if item is not None:
         value: Json = msgspec.json.decode(item.manifest, type=dict[str, object])

@@ -1,7 +1,7 @@
 """Index of a member's PodDisruptionBudgets and of its workloads with pods, by the labels of the pods.
 
-It finds the budgets of a workload and the workloads of a budget without looking at the others. Entries of workloads
-are hints: the workload may have been removed, or have other labels by now.
+It finds the budgets of a workload and the workloads of a budget without a scan of all objects. An entry of a workload
+may be outdated, because the workload was removed or its labels have changed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -56,7 +56,7 @@ class BudgetIndex(Struct, kw_only=True):
                     yield key, budget
 
     def hints(self, namespace: str, selector: LabelSelector) -> dict[str, None]:
-        """Return keys of workloads that a selector may select, in the index's own dict; drop outdated keys from it."""
+        """Return keys of workloads that a selector may select. The caller removes outdated keys from this dict."""
         return self.workloads.get(_label_key(namespace, selector), {})
 
 
@@ -67,7 +67,10 @@ def _label_keys(namespace: str, labels: Mapping[str, str]) -> Iterator[LabelKey]
 
 
 def _label_key(namespace: str, selector: LabelSelector) -> LabelKey:
-    """Return namespace, key and value of a label that all selected pods have; without one, key and value are empty."""
+    """Return the namespace, key and value of a label that the selector requires.
+
+    Key and value are empty if the selector does not require one value of a label.
+    """
     for requirement in selector.requirements():
         if requirement.operator == Operator.IN and len(requirement.values) == 1:
             return (namespace, requirement.key, requirement.values[0])

@@ -97,9 +97,10 @@ def advance(state: MemberState, at_ms: int) -> list[reports.Report]:
 
 
 def controller_writes(state: MemberState, at_ms: int) -> list[clusters.MemberWrite]:
-    """Return the writes of controllers since the last call; none if the member is cut off, or modelled (``specs``).
+    """Return the writes of the member's controllers since the last call.
 
-    They are recorded like those of clients, so that the log contains the controllers' decisions.
+    Controllers write nothing while the member is cut off, and in a ``modelled`` cluster. The caller records their
+    writes like those of clients, so that the log contains the decisions of the controllers.
     """
     if state.faults.cut_off or state.spec.modelled:
         return []
@@ -192,7 +193,7 @@ def source_of(work: works.WorkApplied, reading: shapes.Reading | None) -> Source
 
 
 def completions_of(work: works.WorkApplied, template: Template) -> int | None:
-    """Return the cluster's share of a Job's completions; overrides, which ``template`` contains, may change it."""
+    """Return the cluster's share of a Job's completions. Overrides may change it in the rendered ``template``."""
     return template.completions if work.overrides and work.completions is not None else work.completions
 
 
@@ -257,7 +258,7 @@ def _start_due(state: MemberState, at_ms: int) -> None:
 
 
 def _start(state: MemberState, workload: Workload, at_ms: int) -> bool:
-    """Mark the replicas as running whose start-up time is over; return whether there are any."""
+    """Mark replicas as running once their start-up time is over; return whether any were marked."""
     due = [cohort for cohort in workload.cohorts if cohorts.is_due(cohort, at_ms)]
     for cohort in due:
         capacity.add(state.capacity.starting, workload.template.amounts, -cohort.count)
@@ -269,7 +270,10 @@ def _start(state: MemberState, workload: Workload, at_ms: int) -> bool:
 
 
 def _follow_rollout(state: MemberState, workload: Workload, at_ms: int, *, has_progressed: bool) -> None:
-    """Take a rollout's next steps if replicas became ready (``has_progressed``), else mark it as stalled when due."""
+    """Continue a rollout if replicas became ready (``has_progressed``).
+
+    Otherwise mark it as stalled once its progress deadline has passed.
+    """
     strategy = workload.template.strategy
     if strategy is None or not workload.progress_ms:
         return

@@ -27,14 +27,17 @@ def index_at(cohorts: Cohorts, position: int) -> int:
 
 
 def without(cohorts: Cohorts, index: int, count: int) -> Cohorts:
-    """Return the cohorts without ``count`` replicas of the one at an index."""
+    """Return the cohorts after the removal of ``count`` replicas from the cohort at an index."""
     cohort = cohorts[index]
     rest = (structs.replace(cohort, count=cohort.count - count),) if cohort.count > count else ()
     return (*cohorts[:index], *rest, *cohorts[index + 1 :])
 
 
 def moved_last(cohorts: Cohorts, position: int, count: int) -> Cohorts:
-    """Return the cohorts with those last that have the ``count`` replicas of one pod template from a position on."""
+    """Return the cohorts after moving the ``count`` replicas from a position on to the end.
+
+    These replicas have one pod template, so they fill whole cohorts.
+    """
     ends = list(accumulate(cohort.count for cohort in cohorts))
     first = sum(end <= position for end in ends)
     last = sum(end <= position + count for end in ends)
@@ -54,7 +57,7 @@ def take(cohorts: list[Cohort], count: int) -> Cohorts:
 
 
 def started(cohorts: Cohorts, at_ms: int) -> Cohorts:
-    """Return the cohorts with those as running that are ready at a time."""
+    """Return all cohorts; those that are ready at ``at_ms`` are marked as running."""
     return shared(
         tuple(
             structs.replace(cohort, running=True) if is_due(cohort, at_ms) else cohort for cohort in cohorts
@@ -67,7 +70,7 @@ def is_due(cohort: Cohort, at_ms: int) -> bool:
 
 
 def merged(cohorts: Cohorts) -> Cohorts:
-    """Return the cohorts, merged if there are too many."""
+    """Return the cohorts; if there are too many, the oldest ones that run are merged."""
     while len(cohorts) > _MERGED_MAX and cohorts[0].running and cohorts[1].running:
         first, second, *others = cohorts
         count = first.count + second.count

@@ -79,7 +79,7 @@ async def rebuild(
     """Return the states of the members as of ``ends``.
 
     Also return, for each member that is down, the offset of its first work not applied, and the names of the members
-    that have never joined. ``known`` are histories that need not be read from the log.
+    that have never joined. ``known`` are histories of members, which are not read from the log.
     """
     read = {
         spec.name: member_history.History(nodes=sum(group.count for group in spec.nodes))
@@ -115,8 +115,8 @@ def work_in(
 ) -> tuple[works.Work, records.Envelope] | None:
     """Return the work in a record of ``works`` and its envelope; None if it is not a work.
 
-    ``share`` returns the one object for equal texts. The default finds those of the last works only, which suffices if
-    the members take works at the same time.
+    ``share`` returns the same string object for equal texts, which saves memory. The default remembers recent texts
+    only. That suffices if the members take the works of a binding at the same time.
     """
     decoded = codec.decode(record)
     match decoded:
@@ -129,7 +129,7 @@ def work_in(
 
 
 def _with_shared_texts(work: works.WorkApplied, share: Callable[[str], str]) -> works.WorkApplied:
-    """Return the work with texts that it shares with the works of its binding in other members, which keep them too."""
+    """Return the work with shared strings, since the works of its binding in other members have equal texts."""
     ref = structs.replace(work.template, name=share(work.template.name))
     return structs.replace(work, key=share(work.key), digest=share(work.digest), template=shared_ref(ref))
 

@@ -206,8 +206,8 @@ class Members:
 
     async def _recover(self) -> None:
         self.seen_number = self._log.change_count()
-        # The count continues: a batch of unknown outcome may land later, and equal ids would make one of two
-        # different reports a repetition.
+        # The count of records continues: the log may still store a batch whose append failed. If a new report had
+        # the id of one in that batch, it would count as a duplicate of it.
         self._records.start = self.seen_number
         ends = dict(self._log.ends())
         past, self._past = self._past, None

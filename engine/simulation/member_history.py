@@ -49,7 +49,7 @@ class WorkloadHistory(Struct):
     - ``newest`` and ``fault``: the newest work, and the reason why it cannot be applied; set by a conflict or by
       ``choose_work``.
     - ``ages`` are the replicas as (count, created_ms), oldest first. ``assigned`` is the number of replicas of a later
-      work, with its time, while the last edit of a client decides the number if the template leaves it to members.
+      work, with its time. It is set if a client has edited the replicas, and used if the template ignores such edits.
     - ``first`` is the version of the work that created the object.
     - ``edited`` is the record number of the last edit of the object by a client of the member.
     """
@@ -85,7 +85,7 @@ class ObjectWrite(NamedTuple):
 class Resting(Protocol):
     """A workload that is restored only when a work comes for it.
 
-    It has the replicas of its newest work, and its last report shows them.
+    It runs the replicas of its newest work, and its last report contains them.
     """
 
     def history(self, cluster: str, key: str) -> WorkloadHistory:
@@ -100,8 +100,8 @@ class Resting(Protocol):
 class History(Struct):
     """One member according to the log.
 
-    ``down_since`` is the number of the record that reported the member as down (0: it is up), ``unreachable_since``
-    that of the record which gave its cluster another address (0: it has its own). ``writes`` are not folded yet;
+    ``down_since`` is the number of the record that reported the member as down; 0 if it is up. ``unreachable_since`` is
+    the number of the record that gave its cluster another address; 0 if it has its own. ``writes`` are not folded yet;
     ``unmanaged`` and ``ages`` are the objects of the member's own clients, and the ages of their replicas.
     ``replaced`` are the slots of deleted pods, by the key of the object; ``orphans`` as in ``MemberState``.
     ``reports`` has the last report on each workload, ``running`` the last WorkloadReported with its record number.
@@ -231,7 +231,7 @@ def choose_work(
 
 
 def ages_of(past: WorkloadHistory, *, retains: bool) -> list[tuple[int, int]]:
-    """Return a workload's replicas as (count, created_ms); ``retains``: its template leaves their number to members."""
+    """Return a workload's replicas as (count, created_ms); ``retains`` if its template lets members set the number."""
     if past.assigned is not None and not retains:
         _scale(past.ages, *past.assigned)
         past.assigned = None

@@ -112,7 +112,8 @@ def _refusals(state: MemberState, workload: Workload) -> Counter[str]:
     if not _is_bound(state, workload):
         return Counter()
     nodes, rules = _Nodes(state), workload.template.scheduling
-    # Nodes that no client edited and no selector names differ only in their names: check one of them for all.
+    # Check the first node, edited nodes, and those that a selector names one by one. The others differ only in
+    # their names, so one check suffices for all of them.
     names = {control_plane(state), *state.nodes, *(value for name, value in rules.selector if name == _HOST)}
     named = [name for name in names if _index(state, name) in range(nodes.count)]
     numbers = Counter(dict.fromkeys(named, 1))
@@ -127,7 +128,7 @@ def _refusals(state: MemberState, workload: Workload) -> Counter[str]:
 
 
 def _index(state: MemberState, name: str) -> int:
-    """Return the index of a node; -1 if there is none of this name."""
+    """Return the index of a node; -1 if the name does not have the form of a node name."""
     if name == control_plane(state):
         return 0
     number = name.removeprefix(f"{state.spec.name}-node-")

@@ -97,7 +97,10 @@ def pods_of(cluster: str, workload: Workload, manifest: bytes) -> dict[str, Unma
 
 
 def adopted(cluster: str, workload: Workload, count: int, pods: Iterable[Unmanaged]) -> Adoption:
-    """Return which of a new workload's ``count`` replicas exist as orphaned pods with their names and pod template."""
+    """Return the orphaned ``pods`` that become replicas of a new workload with ``count`` replicas.
+
+    A pod is adopted if it has the name of a replica and the workload's pod template.
+    """
     digest = workload.template.digest
     created = {
         pod.ref.name: pod.created_ms

@@ -56,7 +56,7 @@ def by_priority(state: MemberState, keys: list[str]) -> list[str]:
 
 
 def preempt_pods(state: MemberState, workload: Workload, rank: Rank, at_ms: int) -> int:
-    """Preempt replicas of lower priority for a workload's pending replicas; return how many of the latter then fit."""
+    """Preempt replicas of lower priority for a workload; return how many of its pending replicas fit afterwards."""
     amounts = workload.template.amounts
     scarce = _scarce(state, amounts, workload.pending)
     victims = [victim for victim in _victims(state, rank) if _frees(victim.workload, scarce)]

@@ -82,7 +82,7 @@ def _begin_rollout(state: MemberState, workload: Workload, template: Template, a
 
 
 def _return_to_former(workload: Workload, template: Template) -> None:
-    """Make the replicas of a former pod template current again if the current template equals it."""
+    """If ``template`` equals a former pod template, make the replicas of that one current again."""
     position = 0
     for former in workload.former_pods:
         if former.template.digest == template.digest:
@@ -283,7 +283,7 @@ def add_replicas(state: MemberState, workload: Workload, count: int, at_ms: int)
 
 
 def restore(state: MemberState, workload: Workload, count: int, at_ms: int) -> None:
-    """Create the missing ones of ``count`` replicas that existed before a restart; quotas do not refuse them."""
+    """Create replicas until the ``count`` exist that existed before a restart; quotas do not refuse them."""
     count = min(count, still_to_run(workload, count), PODS_MAX)
     _create(state, workload, max(count - workload.admitted - workload.pending, 0), at_ms)
     quotas.settle(state, workload)

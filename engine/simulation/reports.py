@@ -111,7 +111,8 @@ def collect(state: MemberState, at_ms: int) -> list[Report]:
 def collect_health(state: MemberState) -> list[Report]:
     """Return a health report if the member went up or down.
 
-    It represents an outside observer, so no fault loses it; if the member has an agent, there is no such observer.
+    No fault loses this report, because it represents an outside observer. A member with an agent does not
+    report that it went down, because the agent fails with it.
     """
     ready = not state.faults.cut_off
     if not state.joined or ready == state.reported_ready or (state.spec.has_agent and not ready):
@@ -182,9 +183,9 @@ def fingerprint(report: health.WorkloadReported) -> bytes:
 
 
 def capacity_report(state: MemberState) -> clusters.CapacityReported:
-    """Return the member's total capacity, the part used by running replicas, and that of starting and pending ones.
+    """Return the member's capacity, the use by running replicas, and the use by starting and pending replicas.
 
-    The model of a real cluster has one node; it reports the nodes of the cluster's last report, also those by grade.
+    A ``modelled`` cluster repeats the numbers of nodes, in total and by grade, from the real cluster's last report.
     """
     sums = state.capacity
     nodes = sum(group.count for group in state.spec.nodes)

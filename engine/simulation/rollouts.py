@@ -41,7 +41,7 @@ def slots(replaced: Mapping[int, int], count: int) -> Iterable[int]:
 
 
 def replaced_pods(workload: Workload) -> dict[int, int]:
-    """Return ``Workload.replaced`` to change it."""
+    """Return ``Workload.replaced`` as a dict that the caller may change."""
     if not isinstance(workload.replaced, dict):
         workload.replaced = {}
     return workload.replaced
@@ -92,7 +92,10 @@ def last_slot(workload: Workload) -> int:
 
 
 def next_slot(workload: Workload, strategy: Strategy, replicas: int) -> int | None:
-    """Return the next slot to get a pod of the current template; None while the partition or unready pods forbid it."""
+    """Return the slot whose pod is replaced next.
+
+    Return None if all slots from the partition on are updated, or if too many pods are not ready.
+    """
     slot = last_slot(workload)
     limit = strategy.unavailable(replicas) or strategy.surge(replicas)
     return None if slot < strategy.partition or replicas - workload.ready >= limit else slot

@@ -32,8 +32,8 @@ class MemberSpec(Struct, frozen=True, kw_only=True):
 
     ``apis`` are the kinds that it serves, custom ones included. With ``startup_ms`` 0 a replica is ready in the
     turn of its admission. A ``modelled`` cluster represents a real one, of which only reports are known:
-    replicas that it reported as ready run, even if they exceed its capacity. If it ``has_agent``, that one reports its
-    health and fails with it, so no report follows when the member goes down.
+    replicas that it reported as ready run, even if they exceed its capacity. If a member ``has_agent``, the agent
+    reports its health. The agent fails with the member, so no report follows when the member goes down.
     """
 
     name: str

@@ -229,9 +229,9 @@ def fills(state: MemberState, ref: shapes.WorkloadRef) -> bool:
 
 
 def take_over(state: MemberState, work: works.WorkApplied) -> bool:
-    """Prepare the member for a work whose object may exist unmanaged; return False if that is a conflict.
+    """Take over the object of a work if a client has written it; return False if the work may not overwrite it.
 
-    The object that is taken over keeps its uid, its age and its running replicas.
+    The object keeps its uid, its age and its running replicas.
     """
     own = state.unmanaged.get(work.key)
     if own is None:
@@ -260,7 +260,7 @@ def _keep(state: MemberState, workload: Workload, kept: KeptFields, at_ms: int) 
 
 
 def _released(state: MemberState, key: str) -> Unmanaged | None:
-    """Turn a workload that the control plane no longer manages into an unmanaged object; None if there is none."""
+    """Turn a workload that the control plane no longer manages into an unmanaged object; None without a workload."""
     workload = state.workloads.pop(key, None)
     if workload is None:
         return None
@@ -351,7 +351,7 @@ def take_orphans(state: MemberState, owner: Workload) -> None:
 
 
 def resume_orphans(state: MemberState, workload: Workload, pods: list[Unmanaged]) -> None:
-    """Mark those replicas of a workload as running that exist as ``pods`` of a deleted workload with its key."""
+    """Mark replicas of a workload as running if they exist as ``pods`` that a deleted workload with its key left."""
     adoption = orphans.adopted(state.spec.name, workload, workload.replicas or 0, pods)
     if adoption.ages:
         workload.replaced = adoption.replaced
