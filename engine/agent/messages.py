@@ -31,9 +31,10 @@ class Shape(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
 class Work(Shape, frozen=True, kw_only=True):
     """The desired state of one binding in the cluster; (term, step) is its version, and only the newest one applies.
 
-    ``name`` is the name of the Work object. ``replicas`` is absent for kinds without replicas. ``overrides`` is a
-    digest of the override policies that apply in this cluster, of labels with preserved state and of ``reading``; empty
-    if there are none of these. ``preserved``: a removed workload stays in the cluster.
+    ``name`` is the name of the Work object. ``replicas`` is absent for kinds without replicas. ``overrides`` is one
+    digest of everything else that changes the manifest: the override policies of this cluster, labels that carry
+    state from former clusters, ``reading``, and a Job's share of completions. It is empty if there is none of these.
+    With ``preserved`` a removed workload stays in the cluster.
     """
 
     key: str

@@ -43,10 +43,10 @@ def clusters(binding: Binding) -> frozenset[str]:
 def selecting_groups(
     binding: Binding, names: Sequence[str], facts: Facts, placements: Placements
 ) -> tuple[str, ...]:
-    """Return the names of the affinity groups that select any of some clusters, in the order of the claiming policy.
+    """Return the names of the claiming policy's affinity groups that select any of the clusters ``names``, in order.
 
-    Without groups, or without a policy, the only name is that of the group last in use. The result is empty if the
-    policy selects none of the clusters.
+    If the policy has no groups, return that of the binding's last group alone if the policy selects one of the
+    clusters, otherwise nothing. If no policy claims the binding, return that of its last group alone.
     """
     if binding.claim is None:
         return (binding.affinity,)

@@ -6,7 +6,8 @@ template changes so that its policy no longer selects it, the claim and the plac
 the template withdraws the binding from all clusters. A change of a lazy policy takes effect at the next write of the
 template; but a lazy policy that preempts another one sets its labels and annotations on the template at once. An
 imported template keeps an older placement of its lazy policy until the template's next write. A policy whose
-PriorityClass does not exist is not applied: the binding stays as it is, or is declared when the class is created.
+PriorityClass does not exist is not applied until the class is created. Until then, an existing binding stays as it
+is, and a new one is not declared.
 """
 
 from typing import Final
@@ -144,10 +145,11 @@ def _is_recreated(binding: Binding, template: Template) -> bool:
 def _retaining_policy(
     holder: shapes.PolicyRef | None, claim: Claim | None, facts: Facts
 ) -> KnownPolicy | None:
-    """Return the policy that keeps a template without selecting it; None if the claim lapses.
+    """Return the holding policy if it keeps a template that it does not select; None if the claim lapses.
 
-    As in Karmada, the claim lapses when the policy changes or is deleted. For an imported template, changes of the
-    policy are ignored while the template has no recorded claim, or one with an older placement (``_NO_VERSION``).
+    As in Karmada, the claim lapses if the policy has changed since the claim, or is deleted. For an imported template,
+    changes of the policy do not count while no claim is recorded, or while the recorded claim has an older placement
+    (its version is ``_NO_VERSION``).
     """
     known = None if holder is None else facts.known_policies.get(holder)
     if known is None or known.policy.is_deleting:
@@ -253,7 +255,8 @@ def _older_placement(template: Template, chosen: KnownPolicy) -> msgspec.Raw | N
         return None
     if imported.policy != claims.reference(chosen.policy):
         return None
-    # Encoded again without unknown fields: the nesting of records is limited, that of annotations is not.
+    # Decoding drops unknown fields: the placement comes from an annotation, where these may be nested more deeply than
+    # a record may be.
     return msgspec.Raw(msgspec.json.encode(_PLACEMENT.decode(imported.placement)))
 
 

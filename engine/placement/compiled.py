@@ -328,7 +328,7 @@ def _property_filter(
 def _ignores_spread(preference: placements.ReplicaSchedulingStrategy | None) -> bool:
     """Whether static weights choose the clusters, so that spread constraints are ignored.
 
-    An empty ``weightPreference`` has no static weights.
+    An absent ``weightPreference`` counts as static weights, an empty one does not.
     """
     if preference is None or preference.replica_scheduling_type != SchedulingType.DIVIDED:
         return False

@@ -219,8 +219,9 @@ class _Watch:
             self._known.add(name)
             return "MODIFIED" if was_there and event_type == "MODIFIED" else "ADDED"
         self._known.discard(name)
-        # The list with the matching objects may be newer than this change. An earlier list of the client may then have
-        # had the object, unless this change created it. An unneeded DELETED is harmless.
+        # ``_known`` comes from a list that may be newer than this change, so it may lack an object that matched before.
+        # Unless this change created the object, the client may have it from its own, earlier list. An unneeded DELETED
+        # is harmless.
         may_be_known = event_type != "ADDED" and self.position < self._known_at
         is_reported = was_there or may_be_known or (event_type == "DELETED" and self.fits(value))
         return "DELETED" if is_reported else ""

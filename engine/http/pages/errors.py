@@ -32,7 +32,7 @@ def templates() -> jinja2.Environment:
 
 
 def _utc(time: str) -> str:
-    """Return an RFC 3339 time in UTC with whole seconds; other text unchanged, since producers write any."""
+    """Convert an RFC 3339 time to UTC with whole seconds; return other text, as producers may write it, unchanged."""
     try:
         return times.to_seconds_text(times.from_text(time))
     except ValueError:

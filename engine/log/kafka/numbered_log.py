@@ -299,7 +299,7 @@ class KafkaLog:
         return [(record.offset, record.value) for record in batch] == [(state.read - 1, state.record)]
 
     async def _flush_extents(self) -> None:
-        """Write those extents to the file that are only in memory."""
+        """Write the extents that are only in memory to the file."""
         if self._extent_file is not None and not self._is_putting and self._sequence.unwritten_count():
             self._is_putting = True
             # Shielded: cancelling does not stop the thread, and to write the same extents again would fail.

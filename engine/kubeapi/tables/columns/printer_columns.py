@@ -8,7 +8,11 @@ from events.kube_objects import KubeObject
 
 
 def declared(column: PrinterColumn) -> Column:
-    """Return the column for a printer column; a cell without a value of its type is empty."""
+    """Return the table column for a definition's printer column.
+
+    A cell is empty if the object has no value at the path, or one of another type than the column's; a column of
+    strings shows any value as text.
+    """
 
     def read(value: KubeObject, now_ms: int) -> Cell:
         if column.type == "string":
