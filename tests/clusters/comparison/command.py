@@ -99,10 +99,8 @@ async def _compare(planes: tuple[Plane, Plane], agents: Agents, seeds: range) ->
 async def _report(karmada: Plane, agents: Agents, running: list[_Scenario], step: int) -> None:
     """Let the clusters report on most of the Works of the running scenarios."""
     works: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
-    for work in await karmada.items("/apis/work.karmada.io/v1alpha1/works"):
-        manifests = work["spec"]["workload"].get("manifests")
-        if manifests and "deletionTimestamp" not in work["metadata"]:
-            works[manifests[0]["metadata"].get("namespace", "")].append(work)
+    for work in await karmada.works():
+        works[work["spec"]["workload"]["manifests"][0]["metadata"].get("namespace", "")].append(work)
     for scenario in running:
         rng = random.Random(f"{scenario.seed} {step}")  # noqa: S311  # an example, not a secret
         await agents.report(list(reports.drawn(rng, works[scenarios.namespace_of(scenario.seed)])))

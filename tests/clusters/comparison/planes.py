@@ -59,6 +59,14 @@ class Plane:
         answer.raise_for_status()
         return answer.json()["items"]
 
+    async def works(self) -> list[dict[str, Any]]:
+        """Return the Works with content; one that is being deleted waits for its agent, which does not exist."""
+        return [
+            work
+            for work in await self.items("/apis/work.karmada.io/v1alpha1/works")
+            if work["spec"]["workload"].get("manifests") and "deletionTimestamp" not in work["metadata"]
+        ]
+
     async def join(self) -> None:
         """Register the clusters, with their statuses."""
         await self.add_namespace(fleet.LEASES)

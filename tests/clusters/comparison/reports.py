@@ -34,17 +34,12 @@ class Report(Struct, frozen=True):
     """A report on a Work of Karmada: its object as it runs in the cluster, or the fault that prevents it."""
 
     work: dict[str, Any]
-    running: Json
+    running: KubeObject
     fault: str = ""
 
     @property
     def cluster(self) -> str:
         return self.work["metadata"]["namespace"].removeprefix(EXECUTION_NAMESPACE_PREFIX)
-
-    @property
-    def state(self) -> statuses.ObjectState:
-        """The state of the object by the agent's rules, which are those of Karmada's default interpreter."""
-        return statuses.object_state(KubeObject(self.running))
 
     @property
     def status(self) -> Json:
@@ -59,7 +54,7 @@ class Report(Struct, frozen=True):
         }
         if fails:
             return {"conditions": [applied], "manifestStatuses": None}
-        value = KubeObject(self.running)
+        value = self.running
         group, _, version = value.type_meta[0].rpartition("/")
         identifier = {
             "ordinal": 0,
@@ -72,7 +67,7 @@ class Report(Struct, frozen=True):
         }
         shown: Json = {
             "identifier": identifier,
-            "health": "Healthy" if self.state.healthy else "Unhealthy",
+            "health": "Healthy" if statuses.object_state(value).healthy else "Unhealthy",
         }
         if reflected := _reflected(value):
             shown["status"] = reflected
@@ -95,7 +90,7 @@ def drawn(rng: random.Random, works: Sequence[dict[str, Any]]) -> Iterator[Repor
         }
         fault = _FAULT if rng.random() < _FAILS else ""
         if rng.random() >= _IS_SILENT:
-            yield Report(work, running, fault)
+            yield Report(work, KubeObject(running), fault)
 
 
 def _replicas(rng: random.Random, spec: Json) -> Json:
@@ -103,15 +98,13 @@ def _replicas(rng: random.Random, spec: Json) -> Json:
     count = rng.choice((desired, desired, rng.randint(0, desired)))
     available = rng.choice((count, count, rng.randint(0, count)))
     numbers = {"replicas": count, "readyReplicas": count, "availableReplicas": available}
-    return {**numbers, "updatedReplicas": rng.choice((count, available)), "currentReplicas": available}
-
-
-def _deployment(rng: random.Random, spec: Json) -> Json:
-    status = _replicas(rng, spec)
-    return {
-        **status,
-        "unavailableReplicas": int(str(status["replicas"])) - int(str(status["availableReplicas"])),
+    updated = rng.choice((count, available))
+    others = {
+        "updatedReplicas": updated,
+        "currentReplicas": available,
+        "unavailableReplicas": count - available,
     }
+    return {**numbers, **others}
 
 
 def _daemons(rng: random.Random, _spec: Json) -> Json:
@@ -142,7 +135,7 @@ def _numbers(*names: str) -> Callable[[random.Random, Json], Json]:
 
 
 _STATUSES: Final[dict[str, Callable[[random.Random, Json], Json]]] = {
-    "Deployment": _deployment,
+    "Deployment": _replicas,
     "StatefulSet": _replicas,
     "ReplicaSet": _replicas,
     "DaemonSet": _daemons,
@@ -216,7 +209,7 @@ class Agents:
             work = applied.get((report.cluster, report.work["metadata"]["name"]))
             if work is None:
                 continue
-            state = statuses.object_state(KubeObject(report.running), work.reading)
+            state = statuses.object_state(report.running, work.reading)
             fields = {} if report.fault else msgspec.structs.asdict(state)
             batches[report.cluster].append(
                 messages.WorkloadReport(

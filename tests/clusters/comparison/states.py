@@ -12,7 +12,6 @@ from tests.clusters.comparison.planes import Plane
 State = dict[str, Json]
 """Bindings, Works, quotas, and the marks of templates, by path."""
 
-_WORK: Final = "/apis/work.karmada.io"
 _SEED: Final = re.compile(r"compared-(\d+)")
 _MARKED: Final = ("Deployment", "ConfigMap")
 _TEMPLATES: Final = {
@@ -90,7 +89,7 @@ async def read(plane: Plane) -> dict[int, State]:
             if kind in _MARKED and metadata["name"] != "kube-root-ca.crt":
                 add(metadata["namespace"], f"{kind}/{metadata['name']}", marks)
     for kind in ("resourcebindings", "clusterresourcebindings"):
-        for item in await plane.items(f"{_WORK}/v1alpha2/{kind}"):
+        for item in await plane.items(f"/apis/work.karmada.io/v1alpha2/{kind}"):
             metadata, spec = item["metadata"], item["spec"]
             owner = metadata.get("namespace", metadata["name"])
             spec["clusters"] = sorted(spec.get("clusters", ()), key=lambda target: target["name"])
@@ -98,44 +97,37 @@ async def read(plane: Plane) -> dict[int, State]:
                 condition["type"]: f"{condition['status']} {condition['reason']}"
                 for condition in item.get("status", {}).get("conditions", ())
             }
+            targets = {target["name"] for target in spec["clusters"]}
+            aggregated = {
+                report["clusterName"]: report for report in item.get("status", {}).get("aggregatedStatus", ())
+            }
+            # Karmada keeps the reports of clusters that the binding has left.
+            reports = {
+                name: report
+                for name, report in aggregated.items()
+                if name in targets and (report.get("applied") or report.get("appliedMessage"))
+            }
             scheduled = conditions.get("Scheduled")
-            shown = {"metadata": metadata, "spec": spec, "scheduled": scheduled, "reports": _reports(item)}
+            shown = {"metadata": metadata, "spec": spec, "scheduled": scheduled, "reports": reports}
             add(owner, f"{kind}/{metadata['name']}", shown)
-            if _is_reported_by_all(item):
+            if targets and aggregated.keys() == targets == reports.keys():
                 status = statuses.get((spec["resource"]["kind"], owner, spec["resource"]["name"]))
                 add(
                     owner,
                     f"{_COMPLETE}{metadata['name']}",
                     [conditions["FullyApplied"], status],
                 )
-    for item in await plane.items(f"{_WORK}/v1alpha1/works"):
-        metadata, manifests = item["metadata"], item["spec"]["workload"].get("manifests")
-        # A Work that is being deleted waits for its agent, which does not exist. Those of namespaces are no template's.
-        if manifests and "deletionTimestamp" not in metadata and manifests[0]["kind"] != "Namespace":
-            target = manifests[0]["metadata"]
+    for item in await plane.works():
+        metadata, manifest = item["metadata"], item["spec"]["workload"]["manifests"][0]
+        # The Works of namespaces belong to no template.
+        if manifest["kind"] != "Namespace":
+            target = manifest["metadata"]
             shown = {"metadata": metadata, "spec": item["spec"]}
             add(target.get("namespace", target["name"]), f"{metadata['namespace']}/{metadata['name']}", shown)
     for item in await plane.items(f"/apis/{POLICIES}/federatedresourcequotas"):
         metadata = item["metadata"]
         add(metadata["namespace"], f"quotas/{metadata['name']}", [item["spec"], item.get("status")])
     return states
-
-
-def _reports(binding: dict[str, Any]) -> dict[str, Any]:
-    """Return the reports of the binding's clusters; Karmada keeps those of clusters that the binding has left."""
-    targets = {target["name"] for target in binding["spec"].get("clusters", ())}
-    return {
-        report["clusterName"]: report
-        for report in binding.get("status", {}).get("aggregatedStatus", ())
-        if report["clusterName"] in targets and (report.get("applied") or report.get("appliedMessage"))
-    }
-
-
-def _is_reported_by_all(binding: dict[str, Any]) -> bool:
-    """Whether the status of the binding consists of the reports of all of its clusters, and of no others."""
-    targets = {target["name"] for target in binding["spec"].get("clusters", ())}
-    aggregated = {report["clusterName"] for report in binding.get("status", {}).get("aggregatedStatus", ())}
-    return bool(targets) and aggregated == targets == _reports(binding).keys()
 
 
 def differences(karmada: State, reballast: State) -> list[str]:
