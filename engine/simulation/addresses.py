@@ -7,9 +7,10 @@ import hashlib
 import ipaddress
 from typing import Final
 
+from engine.kubeapi.admission.rules.core import NODE_PORTS
+
 _NODES: Final = ipaddress.IPv4Network("172.16.0.0/12")
 _PODS: Final = ipaddress.IPv4Network("10.0.0.0/9")
-_NODE_PORTS: Final = range(30_000, 32_768)
 _SERVICES: Final = ipaddress.IPv4Network("10.128.0.0/9")
 _BALANCERS: Final = ipaddress.IPv4Network("198.18.0.0/15")
 """Addresses of load balancers. The range is reserved for benchmarks (RFC 2544), so none of them is public."""
@@ -41,7 +42,7 @@ def node_port(namespace: str, name: str, port: object, skipped: int) -> int:
     The port is computed from the arguments. To avoid a port that is taken, call again with a higher ``skipped``.
     All clusters have the same node port, as in Karmada, whose API server assigns it in the template.
     """
-    return _NODE_PORTS[(_number(namespace, name, str(port)) + skipped) % len(_NODE_PORTS)]
+    return NODE_PORTS[(_number(namespace, name, str(port)) + skipped) % len(NODE_PORTS)]
 
 
 def _address(network: ipaddress.IPv4Network, *names: str) -> str:

@@ -6,12 +6,12 @@ The addresses of pods are in EndpointSlices, and in Endpoints for clients of the
 from collections.abc import Iterable
 from typing import Final, TypedDict
 
+from engine.kubeapi.admission.rules.core import WITH_NODE_PORTS
 from engine.simulation import addresses
 from engine.simulation.specs import uid
 from events.json_values import Json, as_list, objects_at
 from events.kube_objects import KubeObject
 
-_WITH_NODE_PORTS: Final = ("LoadBalancer", "NodePort")
 _SERVICE_NAME: Final = "kubernetes.io/service-name"
 _SLICE_ENDPOINTS_MAX: Final = 1_000
 """Maximum number of endpoints of an EndpointSlice in the Kubernetes API; further ones are omitted."""
@@ -24,7 +24,7 @@ def with_addresses(cluster: str, service: KubeObject) -> KubeObject:
         return service
     address = spec.get("clusterIP") or addresses.of_service(cluster, *service.key)
     assigned: Json = {"clusterIP": address, "clusterIPs": [address]}
-    if spec.get("type") in _WITH_NODE_PORTS:
+    if spec.get("type") in WITH_NODE_PORTS:
         assigned["ports"] = _with_node_ports(service.key, objects_at(spec, "ports"))
     return service.with_fields({"spec": {**spec, **assigned}})
 

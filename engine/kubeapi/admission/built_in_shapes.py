@@ -9,10 +9,10 @@ from typing import Final
 
 from engine.kubeapi.admission import built_in_defaults
 from engine.kubeapi.values import quantity
+from events import vocabulary
 from events.json_values import Json, object_at, objects_at
 from events.kube_objects import KubeObject
 
-_POD: Final = ("v1", "Pod")
 _COMPUTED: Final = ("cpu", "memory")
 """Resources that determine the quality of service."""
 
@@ -81,7 +81,7 @@ def shown(value: KubeObject) -> KubeObject:
     kind = value.type_meta
     begun = _STATUSES.get(kind)
     if begun is not None:
-        computed: Json = {"qosClass": _quality(value.object_at("spec"))} if kind == _POD else {}
+        computed: Json = {"qosClass": _quality(value.object_at("spec"))} if kind == vocabulary.POD else {}
         value = value.with_fields({"status": {**begun, **computed, **value.object_at("status")}})
     metadata = value.metadata
     if kind in _WITHOUT_GENERATION and "generation" in metadata:

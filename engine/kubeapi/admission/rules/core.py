@@ -39,7 +39,7 @@ _DATA_BYTES_MAX: Final = 1024 * 1024
 _WITHOUT_BREAKS: Final = str.maketrans("", "", "\r\n")
 ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
 _DAY_S: Final = 86_400
-_NODE_PORTS: Final = range(30_000, 32_768)
+NODE_PORTS: Final = range(30_000, 32_768)
 """The default range of API servers, also of Karmada's."""
 
 _OUTSIDE: Final = "provided port is not in the valid range. The range of valid ports is 30000-32767"
@@ -179,7 +179,7 @@ def _ports(ports: list[Json], sort: str) -> Iterator[Cause]:
         if number := port.get("nodePort"):
             if sort == "ClusterIP":
                 yield causes.forbidden(f"{where}.nodePort", "may not be used when `type` is 'ClusterIP'")
-            elif sort in _WITH_NODE_PORTS and number not in _NODE_PORTS:
+            elif sort in WITH_NODE_PORTS and number not in NODE_PORTS:
                 yield causes.invalid(f"{where}.nodePort", number, _OUTSIDE)
             if (key := f"{port.get('protocol')}/{number}") in node_ports:
                 yield causes.duplicate(f"{where}.nodePort", number)
@@ -270,7 +270,9 @@ def _event_namespace(value: KubeObject, object_field: str) -> Iterator[Cause]:
 
 
 _EXTERNAL: Final = "ExternalName"
-_WITH_NODE_PORTS: Final = ("NodePort", "LoadBalancer")
+WITH_NODE_PORTS: Final = ("NodePort", "LoadBalancer")
+"""Types of Services whose ports have node ports."""
+
 _OF_ADDRESSES: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy")
 _OF_NODE_PORTS: Final = ("externalTrafficPolicy", "healthCheckNodePort")
 _OF_BALANCERS: Final = ("allocateLoadBalancerNodePorts", "loadBalancerClass")
@@ -290,14 +292,14 @@ def without_former_type(before: KubeObject | None, value: KubeObject) -> KubeObj
     former: tuple[str, ...] = ()
     if type_name == _EXTERNAL:
         former += _OF_ADDRESSES
-    if type_name not in _WITH_NODE_PORTS:
+    if type_name not in WITH_NODE_PORTS:
         former += _OF_NODE_PORTS
     if type_name != "LoadBalancer":
         former += _OF_BALANCERS
     spec = {
         name: item for name, item in new.items() if name not in former or name not in old or item != old[name]
     }
-    if type_name not in _WITH_NODE_PORTS and (ports := as_list(spec.get("ports"))):
+    if type_name not in WITH_NODE_PORTS and (ports := as_list(spec.get("ports"))):
         former_ports = list_at(old, "ports")
         numbers = [port.get("nodePort") for item in former_ports if (port := as_object(item)) is not None]
         assigned = {number for number in numbers if isinstance(number, int)}
