@@ -112,7 +112,7 @@ def assess(
     - ``is_scheduled``: the scheduler has seen the binding's current state.
     - ``grace_period_ms``: for tasks that set no grace period.
 
-    The first assessment of a task sets its ``created_ms``, and ends the task only if a verdict says so.
+    A task without ``created_ms`` gets it here, and only ``verdicts`` can end such a task in this assessment.
     """
     is_replaced = is_scheduled and all(name in healthy for name, _ in clusters)
     kept: list[EvictionTask] = []

@@ -72,7 +72,7 @@ class _Workload(Struct, frozen=True):
 _WORKLOAD: Final = msgspec.json.Decoder(_Workload)
 _SINGLE: Final = msgspec.json.Decoder(_PodTemplate)
 _BUILT_IN: Final[frozenset[tuple[str, str]]] = frozenset(
-    {("apps/v1", "Deployment"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet"), vocabulary.JOB}
+    {vocabulary.DEPLOYMENT, vocabulary.REPLICA_SET, ("apps/v1", "StatefulSet"), vocabulary.JOB}
 )
 NONE: Final = Size()
 
