@@ -58,13 +58,9 @@ async def _measured(bindings: int, directory: Path, progress: Progress, sizes: S
     figures: Figures = {"bindings": bindings, "connections": CONNECTIONS, "reference": REFERENCE}
     progress("a bare route, as baseline")
     async with served(directory / "bare", "bare") as bare:
-        async with bare.connections() as connections:
-            body = kube_requests.deployment("bare")
-            took_s, used_s = await bare.timed(
-                lambda: _send_over(connections, sizes.bare, lambda connection, _: connection.post("/", body))
-            )
+        body = kube_requests.deployment("bare")
         figures["baseline"] = "POST to a bare Starlette route of the same server, same TLS, same body"
-        baseline = _rates("baseline", sizes.bare, took_s, used_s)
+        baseline = await _rates(bare, "baseline", sizes.bare, lambda connection: connection.post("/", body))
         figures |= baseline
     async with served(directory / "run") as server:
         await server.write(kube_requests.POLICIES, inputs.policy().value)
@@ -77,12 +73,8 @@ async def _measured(bindings: int, directory: Path, progress: Progress, sizes: S
         used_mb = await server.resident_mb() - empty_mb
         figures["memory_kb_per_binding"] = round(used_mb * 1024 / (bindings + sizes.paced), 1)
         progress("gets")
-        async with server.connections() as connections:
-            path = f"{kube_requests.DEPLOYMENTS}/{kube_requests.name(0)}"
-            took_s, used_s = await server.timed(
-                lambda: _send_over(connections, sizes.gets, lambda connection, _: connection.get(path))
-            )
-        figures |= _rates("get", sizes.gets, took_s, used_s)
+        path = f"{kube_requests.DEPLOYMENTS}/{kube_requests.name(0)}"
+        figures |= await _rates(server, "get", sizes.gets, lambda connection: connection.get(path))
         progress("the list of all bindings")
         figures |= await _listed(server, bindings + sizes.paced)
         progress(f"{sizes.watchers} watchers")
@@ -135,19 +127,15 @@ class Server:
         return self.pid, *processes.children(self.pid)
 
 
-async def _send_over(
-    connections: Sequence[Connection], count: int, request: Callable[[Connection, int], Awaitable[object]]
-) -> None:
-    """Send ``count`` requests over all connections, one at a time on each."""
-    numbers = iter(range(count))
-
-    async def ask_all(connection: Connection) -> None:
-        for number in numbers:
-            await request(connection, number)
-
-    async with asyncio.TaskGroup() as tasks:
-        for connection_ in connections:
-            tasks.create_task(ask_all(connection_))
+async def _rates(
+    server: Server, name: str, count: int, request: Callable[[Connection], Awaitable[object]]
+) -> dict[str, float]:
+    """Send a request ``count`` times; return requests per second, and the server's processor time for each."""
+    async with server.connections() as connections:
+        took_s, used_s = await server.timed(
+            lambda: timing.divide(connections, count, lambda connection, _: request(connection))
+        )
+    return {f"{name}_per_s": round(count / took_s, 1), f"{name}_cpu_us": round(used_s / count * 1e6)}
 
 
 async def _created(server: Server, count: int) -> dict[str, float]:
@@ -159,7 +147,7 @@ async def _created(server: Server, count: int) -> dict[str, float]:
 
         async def create() -> None:
             nonlocal placed_s
-            await _send_over(
+            await timing.divide(
                 connections, count, lambda connection, number: connection.post(path, bodies[number])
             )
             placed_s = time.perf_counter()
@@ -311,7 +299,3 @@ def _endpoint(directory: Path) -> Endpoint:
             message = f"the server in {directory} did not get ready"
             raise TimeoutError(message)
         time.sleep(_POLL_S)
-
-
-def _rates(name: str, count: int, took_s: float, used_s: float) -> dict[str, float]:
-    return {f"{name}_per_s": round(count / took_s, 1), f"{name}_cpu_us": round(used_s / count * 1e6)}

@@ -9,13 +9,12 @@ own.
 import asyncio
 import random
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import httpx
 
-from engine.bench import inputs, kube, kube_requests, processes, runs
+from engine.bench import inputs, kube, kube_requests, processes, runs, timing
 from engine.bench.runs import Figures, Progress
 from engine.log.sqlite_reading import SqliteReader
 
@@ -135,7 +134,9 @@ async def _measured(commands: int, directory: Path, progress: Progress) -> Figur
             start = time.perf_counter()
             for quarter in _QUARTERS:
                 progress(f"{sent} of {commands} commands")
-                await _send_commands(clients, commands * quarter // 100 - sent)
+                await timing.divide(
+                    clients, commands * quarter // 100 - sent, lambda client, _: client.command()
+                )
                 sent = commands * quarter // 100
                 figures |= await _resources(server.pid, directory, quarter)
             figures["commands_per_s"] = round(commands / (time.perf_counter() - start), 1)
@@ -143,18 +144,6 @@ async def _measured(commands: int, directory: Path, progress: Progress) -> Figur
         await asyncio.sleep(_SETTLE_S)
         figures["records_per_command"] = round(await _records(directory) / commands, 1)
     return figures
-
-
-async def _send_commands(clients: Sequence[_Client], count: int) -> None:
-    numbers = iter(range(count))
-
-    async def give(client: _Client) -> None:
-        for _ in numbers:
-            await client.command()
-
-    async with asyncio.TaskGroup() as tasks:
-        for client in clients:
-            tasks.create_task(give(client))
 
 
 async def _resources(pid: int, directory: Path, quarter: int) -> Figures:

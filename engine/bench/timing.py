@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
 
 from engine.bench import runs
 from engine.process import installation
@@ -10,6 +11,7 @@ from events import catalogue, decisions, shapes
 from projections import query
 
 Act = Callable[[], Awaitable[object]]
+_Client = TypeVar("_Client")
 
 
 async def seconds(act: Act) -> float:
@@ -17,6 +19,21 @@ async def seconds(act: Act) -> float:
     start = time.perf_counter()
     await act()
     return time.perf_counter() - start
+
+
+async def divide(
+    clients: Iterable[_Client], count: int, act: Callable[[_Client, int], Awaitable[object]]
+) -> None:
+    """Call ``act`` with the numbers below ``count``, each with a client that is free: one call at a time per client."""
+    numbers = iter(range(count))
+
+    async def work(client: _Client) -> None:
+        for number in numbers:
+            await act(client, number)
+
+    async with asyncio.TaskGroup() as tasks:
+        for client in clients:
+            tasks.create_task(work(client))
 
 
 class Timing:
