@@ -11,7 +11,7 @@ import msgspec
 from engine.deciders.facts import Facts
 from engine.deciders.state import Binding, Template
 from engine.deciders.step_outputs import Outputs, View
-from engine.objects import interpreters
+from engine.objects import dependencies, interpreters
 from engine.objects.dependencies import Dependency
 from events import decisions, enums, json_paths, kube_objects, limits, links, shapes, vocabulary
 from events.validation import names
@@ -72,25 +72,26 @@ def _current_dependencies(
     if not claim.propagate_deps:
         return ()
     interpreter = facts.interpreter(template.ref)
-    declared = _declared_dependencies(template, interpreter.dependencies) if interpreter else ()
+    declared = _declared_dependencies(template, interpreter.spec) if interpreter else ()
     # The write API refuses longer lists; if another producer wrote one, the first entries are used.
     return tuple(map(_reference, (*template.dependencies, *declared)[: limits.DEPENDENCIES_MAX]))
 
 
-def _declared_dependencies(
-    template: Template, declared: tuple[interpreters.Dependency, ...]
-) -> tuple[Dependency, ...]:
+def _declared_dependencies(template: Template, spec: interpreters.Interpretation) -> tuple[Dependency, ...]:
     """Return the dependencies that a custom kind's interpreter finds, except those in ``template.dependencies``."""
-    if not declared or not template.custom:
+    namespace = template.ref.namespace
+    if not (spec.dependencies or spec.pod_spec_paths) or not template.custom:
         return ()
     value: object = kube_objects.decoded(msgspec.json.decode, template.custom)
-    dependencies = {
-        Dependency(dependency.api_version, dependency.kind, template.ref.namespace, name)
-        for dependency in declared
+    referenced = {
+        Dependency(dependency.api_version, dependency.kind, namespace, name)
+        for dependency in spec.dependencies
         for name in json_paths.values_at(value, dependency.names_path)
         if isinstance(name, str) and names.is_object_name(name)
     }
-    return tuple(sorted(dependencies.difference(template.dependencies)))
+    for pod in interpreters.pod_specs(value, spec) if namespace else ():
+        referenced.update(dependencies.of_pod(namespace, pod))
+    return tuple(sorted(referenced.difference(template.dependencies)))
 
 
 def _clusters(binding: Binding, facts: Facts) -> tuple[str, ...]:

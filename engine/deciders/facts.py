@@ -146,7 +146,7 @@ class Facts:
         """Return the status fields of a kind that are aggregated over all members."""
         interpreter = self.interpreter(ref)
         return (
-            interpreter.status_fields
+            interpreter.spec.status_fields
             if interpreter
             else interpretation.FIELDS.get((ref.api_version, ref.kind), ())
         )

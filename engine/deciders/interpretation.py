@@ -63,16 +63,16 @@ READINGS: Final = {
 
 
 class Interpreter(Struct, frozen=True):
-    """How to read a custom kind: dotted paths of replicas and requests, and in ``reading`` the rules for members."""
+    """An interpreter of a custom kind: its spec, and in ``reading`` the rules for members."""
 
     name: str
-    api_version: str
-    kind: str
-    replicas_path: str
-    requests_path: str = ""
-    reading: shapes.Reading | None = None
-    status_fields: tuple[interpreters.StatusField, ...] = ()
-    dependencies: tuple[interpreters.Dependency, ...] = ()
+    spec: interpreters.Interpretation
+    reading: shapes.Reading | None
+
+    @property
+    def kind(self) -> _Kind:
+        """API version and name of the kind."""
+        return self.spec.target.api_version, self.spec.target.kind
 
 
 class Interpreters:
@@ -83,9 +83,7 @@ class Interpreters:
 
     def __init__(self, declared: Iterable[Interpreter] = ()) -> None:
         self._by_name = {interpreter.name: interpreter for interpreter in declared}
-        self._in_use = {
-            (interpreter.api_version, interpreter.kind): interpreter for interpreter in self._by_name.values()
-        }
+        self._in_use = {interpreter.kind: interpreter for interpreter in self._by_name.values()}
 
     def __iter__(self) -> Iterator[Interpreter]:
         return iter(self._by_name.values())
@@ -97,36 +95,24 @@ class Interpreters:
     def put(self, name: str, raw: msgspec.Raw) -> list[Change]:
         """Store the interpreter of the ReplicaInterpreter ``name``, in place of its last one; return the changes."""
         changes = self.drop(name)
-        new = _declared(name, interpreters.decode(raw))
-        self._by_name[name] = self._in_use[new.api_version, new.kind] = new
-        return [*changes, InterpreterChanged(new.api_version, new.kind)]
+        spec = interpreters.decode(raw)
+        new = Interpreter(name, spec, _reading(spec))
+        self._by_name[name] = self._in_use[new.kind] = new
+        return [*changes, InterpreterChanged(*new.kind)]
 
     def drop(self, name: str) -> list[Change]:
         """Remove the interpreter of the ReplicaInterpreter ``name``, if there is one; return the changes."""
         dropped = self._by_name.pop(name, None)
         if dropped is None:
             return []
-        kind = dropped.api_version, dropped.kind
+        kind = dropped.kind
         if self._in_use[kind] is not dropped:
             return []
         del self._in_use[kind]
         for other in self._by_name.values():
-            if (other.api_version, other.kind) == kind:
+            if other.kind == kind:
                 self._in_use[kind] = other
         return [InterpreterChanged(*kind)]
-
-
-def _declared(name: str, spec: interpreters.Interpretation) -> Interpreter:
-    return Interpreter(
-        name,
-        spec.target.api_version,
-        spec.target.kind,
-        spec.replicas_path,
-        spec.requests_path,
-        _reading(spec),
-        spec.status_fields,
-        spec.dependencies,
-    )
 
 
 def _reading(spec: interpreters.Interpretation) -> shapes.Reading | None:

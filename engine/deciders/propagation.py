@@ -206,7 +206,7 @@ def _size(template: Template, facts: Facts) -> workloads.Size:
     interpreter = facts.interpreter(template.ref)
     if interpreter is None or not template.custom:
         return template.size
-    return workloads.custom_size(template.custom, interpreter.replicas_path, interpreter.requests_path)
+    return workloads.custom_size(template.custom, interpreter.spec)
 
 
 def _claim(

@@ -77,12 +77,12 @@ def dependencies(
     except DECODING_ERRORS:
         return ()
     references = _ingress(root) if pod_path is None else _workload(kind, root, pod_path)
-    needed_objects = {
-        Dependency(_API_VERSION, dependency_kind, namespace, name)
-        for dependency_kind, name in references
-        if isinstance(name, str) and len(name) <= limits.NAME_CHARS_MAX and names.SUBDOMAIN.fullmatch(name)
-    }
-    return tuple(sorted(needed_objects))
+    return tuple(sorted(set(_needed(references, namespace))))
+
+
+def of_pod(namespace: str, pod: object) -> Iterator[Dependency]:
+    """Yield the objects to which a pod spec refers, in any order and with repetitions."""
+    return _needed(_pod(pod), namespace)
 
 
 def field_of(api_version: str, kind: str) -> str:
@@ -105,6 +105,12 @@ def _may_refer(raw: bytes) -> bool:
         or b"serviceAccountName" in raw
         or b"\\" in raw
     )
+
+
+def _needed(references: _References, namespace: str) -> Iterator[Dependency]:
+    for kind, name in references:
+        if isinstance(name, str) and len(name) <= limits.NAME_CHARS_MAX and names.SUBDOMAIN.fullmatch(name):
+            yield Dependency(_API_VERSION, kind, namespace, name)
 
 
 def _ingress(root: object) -> _References:

@@ -1,17 +1,18 @@
 """ReplicaInterpreter objects (config.reballast.io/v1alpha1), which declare how a custom kind is read.
 
-All parts but the kind are optional: paths of replicas and requests, the health rule, status values to
+All parts but the kind are optional: paths of replicas, requests and pod specs, the health rule, status values to
 aggregate over the clusters, dependencies, and fields retained by members. Fields of the object are dotted
-names from the root (``spec.size``); paths in the status are JSON paths.
+names from the root (``spec.size``); paths of pod specs and names, and paths in the status, are JSON paths.
 """
 
+from collections.abc import Iterator
 from typing import Final, Literal
 
 import msgspec
 from msgspec import Struct
 
 from engine.objects import policies
-from events import kube_objects
+from events import json_paths, kube_objects
 
 Aggregate = Literal["Sum", "Max", "First"]
 
@@ -64,11 +65,16 @@ class Dependency(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Interpretation(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The spec of a ReplicaInterpreter."""
+    """The spec of a ReplicaInterpreter.
+
+    ``pod_spec_paths`` are JSON paths of pod specs. The objects to which these refer are dependencies. The first pod
+    spec has the requests of a replica, unless there is a ``requests_path``.
+    """
 
     target: Target
     replicas_path: str = ""
     requests_path: str = ""
+    pod_spec_paths: tuple[str, ...] = ()
     health: Health | None = None
     status_fields: tuple[StatusField, ...] = ()
     dependencies: tuple[Dependency, ...] = ()
@@ -85,6 +91,12 @@ _DECODER: Final = msgspec.json.Decoder(_Manifest)
 def decode(manifest: msgspec.Raw | bytes) -> Interpretation:
     """Decode a manifest; raises msgspec.ValidationError or msgspec.DecodeError if it is invalid."""
     return kube_objects.decoded(lambda raw: _DECODER.decode(policies.without_nulls(raw)).spec, manifest)
+
+
+def pod_specs(value: object, spec: Interpretation) -> Iterator[object]:
+    """Yield the pod specs of an object, in the order of their paths."""
+    for path in spec.pod_spec_paths:
+        yield from json_paths.values_at(value, path)
 
 
 def health_path(health: Health) -> tuple[str, tuple[str, ...]]:

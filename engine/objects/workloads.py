@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.kubeapi.values import quantity
+from engine.objects import interpreters
 from events import kube_objects, limits, vocabulary
 from events.json_values import as_text, at
 
@@ -130,16 +131,19 @@ def _single_requests(manifest: msgspec.Raw | bytes) -> Requests | None:
     return requests if is_valid else None
 
 
-def custom_size(manifest: bytes, count_path: str, requests_path: str = "") -> Size:
-    """Return the size of a custom workload, by dotted paths from its root; NONE if there is no count at the path.
+def custom_size(manifest: bytes, spec: interpreters.Interpretation) -> Size:
+    """Return the size of a custom workload as its interpreter declares it; NONE if there is no count at the path.
 
     Requests that are not quantities are left out.
     """
     root: object = kube_objects.decoded(msgspec.json.decode, manifest)
-    count = _count(_value_at(root, count_path))
+    count = _count(_value_at(root, spec.replicas_path))
     if count is None:
         return NONE
-    requests = _value_at(root, requests_path) if requests_path else None
+    if not spec.requests_path:
+        pod = next(interpreters.pod_specs(root, spec), None)
+        return Size(count, _single_requests(msgspec.json.encode({"spec": pod})))
+    requests = _value_at(root, spec.requests_path)
     if not isinstance(requests, dict):
         return Size(count, None)
     fields = cast("dict[str, object]", requests)

@@ -17,7 +17,7 @@ from events.validation.schema import Fault, join
 _WITH_VALUES: Final = frozenset({"In", "NotIn"})
 _WITHOUT_VALUES: Final = frozenset({"Exists", "DoesNotExist"})
 
-_INTERPRETER_LISTS: Final = ("statusFields", "dependencies", "retainedFields")
+_INTERPRETER_LISTS: Final = ("podSpecPaths", "statusFields", "dependencies", "retainedFields")
 _NOT_RETAINED: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
@@ -214,6 +214,8 @@ def interpreter_rules(value: object) -> Iterator[Fault]:
         items = list_at(spec, name)
         if len(items) > limits.STATUS_RULES_MAX:
             yield Fault(f"spec.{name}", f"has {len(items)} items, more than {limits.STATUS_RULES_MAX}")
+    for index, item in enumerate(list_at(spec, "podSpecPaths")):
+        yield from path_rules(str(item), f"spec.podSpecPaths[{index}]")
     seen: set[str] = set()
     for index, item in enumerate(list_at(spec, "statusFields")):
         field = f"spec.statusFields[{index}].jsonPath"

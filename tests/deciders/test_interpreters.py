@@ -121,6 +121,36 @@ async def test_declared_dependencies_are_sent_along(story: Story) -> None:
     assert await story.running(key("settings", CONFIG_MAP)) == {}
 
 
+async def test_pod_specs_have_the_requests_of_a_replica_and_dependencies(story: Story) -> None:
+    def pod(cpu: str, settings: str) -> Json:
+        source: Json = {"configMapRef": {"name": settings}}
+        return {"containers": [{"envFrom": [source], "resources": {"requests": {"cpu": cpu}}}]}
+
+    for name in ("a", "b"):
+        await story.submit(template(name, CONFIG_MAP, fields={"data": {}}))
+    workers: list[Json] = [{"pod": pod("2", "b")}, {"pod": {"containers": "none"}}]
+    await story.submit(
+        policy("p", on(*MEMBERS), selector("job", FLINK), propagateDeps=True),
+        template("job", FLINK, fields={"spec": {"size": 2, "pod": pod("100m", "a"), "workers": workers}}),
+        interpreter("spec.size", podSpecPaths=["{.spec.pod}", ".spec.workers[*].pod"]),
+    )
+    assert (await story.recorded(decisions.BindingDeclared, JOB))[-1].requests == {"cpu": "100m"}
+    for name in ("a", "b"):
+        assert set(await story.running(key(name, CONFIG_MAP))) == set(MEMBERS)
+    await story.submit(interpreter("spec.size", podSpecPaths=[".spec.workers[1].pod"]))
+    assert (await story.recorded(decisions.BindingDeclared, JOB))[-1].requests is None
+    assert await story.running(key("a", CONFIG_MAP)) == {}
+
+
+async def test_requests_path_is_used_before_the_pod_specs(story: Story) -> None:
+    pod: Json = {"containers": [{"resources": {"requests": {"cpu": "100m"}}}]}
+    await story.submit(
+        interpreter("spec.size", "spec.requests", podSpecPaths=["{.spec.pod}"]),
+        template("job", FLINK, fields={"spec": {"size": 2, "pod": pod, "requests": {"cpu": "1"}}}),
+    )
+    assert (await story.recorded(decisions.BindingDeclared, JOB))[-1].requests == {"cpu": "1"}
+
+
 async def test_job_status_is_summed_over_its_clusters(story: Story) -> None:
     batch, kind = key("sum", manifests.JOB), manifests.JOB
     await story.submit(
@@ -163,6 +193,8 @@ async def test_status_is_aggregated_once_although_the_worker_restarts(story: Sto
             {"dependencies": [{"apiVersion": "v1", "kind": "Namespace", "namesPath": ".a"}]},
             "spec.dependencies[0].kind",
         ),
+        ({"podSpecPaths": [".spec.pod["]}, "spec.podSpecPaths[0]"),
+        ({"podSpecPaths": [".spec"] * 17}, "spec.podSpecPaths"),
         ({"retainedFields": ["metadata.labels"]}, "spec.retainedFields[0]"),
         ({"retainedFields": ["spec.list[0]"]}, "spec.retainedFields[0]"),
     ],
