@@ -64,13 +64,13 @@ async def _measured(bindings: int, directory: Path, progress: Progress, sizes: S
         figures |= baseline
     async with served(directory / "run") as server:
         await server.write(kube_requests.POLICIES, inputs.policy().value)
-        empty_mb = await server.resident_mb()
+        empty_mb = server.resident_mb()
         progress("creates at 100 a second")
         figures |= await _paced(server, sizes.paced)
         progress(f"{bindings} creates over {CONNECTIONS} connections")
         created = await _created(server, bindings)
         figures |= created
-        used_mb = await server.resident_mb() - empty_mb
+        used_mb = server.resident_mb() - empty_mb
         figures["memory_kb_per_binding"] = round(used_mb * 1024 / (bindings + sizes.paced), 1)
         progress("gets")
         path = f"{kube_requests.DEPLOYMENTS}/{kube_requests.name(0)}"
@@ -112,19 +112,13 @@ class Server:
 
     async def timed(self, act: Act) -> tuple[float, float]:
         """Elapsed seconds of an action, and processor seconds of the server and its child processes."""
-        used_s = await asyncio.to_thread(self._used_s)
+        used_s = processes.cpu_s(*processes.tree(self.pid))
         took_s = await timing.seconds(act)
-        return took_s, await asyncio.to_thread(self._used_s) - used_s
+        return took_s, processes.cpu_s(*processes.tree(self.pid)) - used_s
 
-    async def resident_mb(self) -> float:
+    def resident_mb(self) -> float:
         """Resident memory of the server and its child processes in MiB; 0 without /proc."""
-        return await asyncio.to_thread(lambda: sum(map(processes.resident_of, self._pids())))
-
-    def _used_s(self) -> float:
-        return sum(map(processes.cpu_s, self._pids()))
-
-    def _pids(self) -> tuple[int, ...]:
-        return self.pid, *processes.children(self.pid)
+        return processes.resident_of(*processes.tree(self.pid))
 
 
 async def _rates(

@@ -150,11 +150,10 @@ async def _resources(pid: int, directory: Path, quarter: int) -> Figures:
     """Figures at ``quarter`` percent of the commands: records in the log; MiB of server, views and SQLite files."""
 
     def measure() -> Figures:
-        views = sum(map(processes.resident_of, processes.children(pid)))
         size = sum(path.stat().st_size for path in directory.rglob("*.sqlite*"))
         return {
             f"server_mb_{quarter}": round(processes.resident_of(pid), 1),
-            f"views_mb_{quarter}": round(views, 1),
+            f"views_mb_{quarter}": round(processes.resident_of(*processes.children(pid)), 1),
             f"files_mb_{quarter}": round(size / 2**20, 1),
         }
 

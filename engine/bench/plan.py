@@ -201,4 +201,4 @@ class _Plans:
 def _pids(planner: PlanProcesses) -> list[int]:
     """Return the processes of the plans."""
     keeper = planner.keeper
-    return [] if keeper is None else [keeper.process.pid, *processes.children(keeper.process.pid)]
+    return [] if keeper is None else processes.tree(keeper.process.pid)

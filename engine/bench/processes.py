@@ -1,6 +1,7 @@
 """Memory and processor time of processes, from /proc."""
 
 import asyncio
+import contextlib
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -8,25 +9,19 @@ from pathlib import Path
 from typing import Final
 
 _SAMPLE_S: Final = 0.2
-_USER: Final = 11
-"""Index of the user time in /proc/PID/stat, counted after the command name."""
-
-_SYSTEM: Final = 12
-"""Index of the system time in /proc/PID/stat, counted after the command name."""
 
 
 def resident_mb() -> float:
     """Resident memory in MiB of this process and its children; 0 without /proc."""
-    pid = os.getpid()
-    return sum(map(resident_of, (pid, *children(pid))))
+    return resident_of(*tree(os.getpid()))
 
 
-def resident_of(pid: int) -> float:
-    """Resident memory of a process in MiB; 0 if it does not exist."""
-    try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
-    except FileNotFoundError:
-        return 0.0
+def resident_of(*pids: int) -> float:
+    """Resident memory of processes in MiB, without those that do not exist."""
+    pages = 0
+    for pid in pids:
+        with contextlib.suppress(FileNotFoundError):
+            pages += int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
@@ -68,11 +63,18 @@ def children(pid: int) -> list[int]:
         return []
 
 
-def cpu_s(pid: int) -> float:
-    """Processor seconds of a process; 0 if it does not exist."""
-    try:
-        # The command name may contain spaces and parentheses; skip to after the last one.
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    except FileNotFoundError:
-        return 0.0
-    return (int(fields[_USER]) + int(fields[_SYSTEM])) / os.sysconf("SC_CLK_TCK")
+def tree(pid: int) -> list[int]:
+    """A process and its running child processes."""
+    return [pid, *children(pid)]
+
+
+def cpu_s(*pids: int) -> float:
+    """Processor seconds of processes, without those that do not exist."""
+    ticks = 0
+    for pid in pids:
+        with contextlib.suppress(FileNotFoundError):
+            # The command name may contain spaces and parentheses; skip to after the last one.
+            fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+            # The times in user mode and in the kernel.
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
