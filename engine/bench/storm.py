@@ -34,25 +34,33 @@ async def measure(bindings: int, directory: Path, progress: Progress) -> Figures
     gc.collect()
     before_mb = processes.resident_mb()
     async with installation.opened(directory / "run", inputs.members()) as running:
-        bench = _Bench(running)
+        timed = timing.Timing(running).timed
         await running.log.append([inputs.policy()])
         await running.settled()
         progress("one Deployment at a time")
-        figures |= await bench.single_deployment_latency()
+        figures |= runs.delays("single_", await _single(running))
         progress(f"{bindings} Deployments at once")
-        applied_s = await bench.apply(bindings)
+        # Encode the records beforehand: the producer's cost is not measured.
+        deployments = [inputs.deployment(index) for index in range(bindings)]
+        applied_s = await timed(bindings, lambda: inputs.append(running.log, deployments))
         figures |= {"apply_s": round(applied_s, 3), "applied_per_s": round(bindings / applied_s, 1)}
         await running.settled()
         figures["memory_mb_per_10k_bindings"] = round(
             (processes.resident_mb() - before_mb) * 10_000 / bindings, 1
         )
-        progress(f"a rebalancer of {min(bindings, REBALANCED)} workloads")
-        rebalance_s = round(await bench.rebalance(min(bindings, REBALANCED)), 3)
-        figures["rebalance_s"] = rebalance_s
+        rebalanced = min(bindings, REBALANCED)
+        progress(f"a rebalancer of {rebalanced} workloads")
+        rebalance_s = await timed(
+            1,
+            lambda: running.log.append([inputs.rebalancer(rebalanced)]),
+            rebalance_decisions.RebalanceFinished,
+        )
+        figures["rebalance_s"] = round(rebalance_s, 3)
         await running.settled()
         progress("a NoExecute taint on member1")
-        taint_s = round(await bench.taint(bindings), 3)
-        figures["taint_s"] = taint_s
+        # The taint also affects the Deployments of ``_single``, so their decisions are counted too.
+        taint_s = await timed(bindings + SINGLE, lambda: running.log.append([inputs.taint("member1")]))
+        figures["taint_s"] = round(taint_s, 3)
         await running.settled()
     progress("the log alone, as baseline")
     count, baseline_s = await append_alone(directory / "run", directory / "baseline")
@@ -71,39 +79,15 @@ def run(bindings: int, progress: Progress = lambda _: None) -> Figures:
         return asyncio.run(measure(bindings, directory, progress))
 
 
-class _Bench:
-    def __init__(self, running: installation.Installation) -> None:
-        self._running = running
-        self._timing = timing.Timing(running)
-
-    async def single_deployment_latency(self) -> Figures:
-        """Latency in an idle process: one Deployment at a time, until its decision is visible."""
-        took_s: list[float] = []
-        for index in range(SINGLE):
-            record = inputs.deployment(-1 - index)
-            took_s.append(
-                await self._timing.timed(1, lambda record=record: self._running.log.append([record]))
-            )
-            await self._running.settled()
-        return {**runs.delays("single_", took_s)}
-
-    async def apply(self, count: int) -> float:
-        # Encode the records beforehand: the producer's cost is not measured.
-        records = [inputs.deployment(index) for index in range(count)]
-        return await self._timing.timed(count, lambda: inputs.append(self._running.log, records))
-
-    async def taint(self, count: int) -> float:
-        # The taint also affects the Deployments of ``single_deployment_latency``, so their decisions are counted too.
-        return await self._timing.timed(
-            count + SINGLE, lambda: self._running.log.append([inputs.taint("member1")])
-        )
-
-    async def rebalance(self, count: int) -> float:
-        return await self._timing.timed(
-            1,
-            lambda: self._running.log.append([inputs.rebalancer(count)]),
-            rebalance_decisions.RebalanceFinished,
-        )
+async def _single(running: installation.Installation) -> list[float]:
+    """Latencies in an idle process: one Deployment at a time, until its decision is visible."""
+    timed = timing.Timing(running).timed
+    took_s: list[float] = []
+    for index in range(SINGLE):
+        record = inputs.deployment(-1 - index)
+        took_s.append(await timed(1, lambda record=record: running.log.append([record])))
+        await running.settled()
+    return took_s
 
 
 async def append_alone(recorded: Path, directory: Path) -> tuple[int, float]:

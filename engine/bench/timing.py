@@ -44,16 +44,14 @@ class Timing:
 
     async def timed(self, count: int, act: Act, of: type[shapes.Event] = decisions.ScheduleDecided) -> float:
         """Seconds from an action until the views have folded ``count`` more events of a type."""
-        return await seconds(lambda: self.until(count, act, of))
-
-    async def until(self, count: int, act: Act, of: type[shapes.Event] = decisions.ScheduleDecided) -> None:
-        """Run an action, then wait until the views have folded ``count`` more events of a type."""
         views = self._running.views
         expected = self.count(of) + count
+        start = time.perf_counter()
         await act()
         async with asyncio.timeout(runs.WAIT_S):
             while self.count(of) < expected:
                 await views.wait_folded(views.folded + 1)
+        return time.perf_counter() - start
 
     def count(self, of: type[shapes.Event] = decisions.ScheduleDecided) -> int:
         """Number of events of a type that the views have folded."""
