@@ -102,7 +102,7 @@ def _describe_pod(selection: server_reads.Selection, server: options.Server) -> 
     output.print_line("")
     output.print_line("Events:" if events else "Events: none")
     if events:
-        table = table_rows.served_listing(pod_tables.EVENT, events, server_reads.now_ms())
+        table = table_rows.listing(pod_tables.EVENT, events, server_reads.now_ms())
         table_rows.show_table(table, wide=False)
 
 

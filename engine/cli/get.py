@@ -259,10 +259,8 @@ def _table(
 ) -> tuple[Listing, list[KubeObject]]:
     """The table of the objects, and the object of each row."""
     namespace, as_of = selection.namespace, selection.as_of
-    if kind.kind in server_reads.SERVED:
-        return table_rows.served_listing(kind, objects, now_ms), objects
-    if kind.route != "template" or kind in kinds.DERIVED:
-        return table_rows.listing(kind.kind, objects, now_ms), objects
+    if kind.route != "template" or kind in kinds.DERIVED or kind.kind in server_reads.SERVED:
+        return table_rows.listing(kind, objects, now_ms), objects
     if is_named or len(objects) == 1:
         documents = [server_reads.binding_of(client, value, as_of) for value in objects]
         bound_to = [None if document is None else bindings.of(document) for document in documents]

@@ -4,14 +4,14 @@ Templates have a row for each cluster, in karmadactl's columns; other kinds have
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 import msgspec
-from msgspec import Struct
 
 from engine.cli import output
+from engine.kubeapi.tables.columns.cells import NONE, Column, joined, text, text_at, wide
 from engine.kubeapi.values import ages
-from engine.objects import bindings, clusters, interpreters, placements, policies
+from engine.objects import bindings, clusters
 from engine.objects.bindings import Binding
 from engine.objects.placements import SchedulingType
 from events import times
@@ -20,7 +20,6 @@ from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
 
 Row = tuple[output.Cell, ...]
-NONE: Final = "<none>"
 _ENGINE: Final = "karmada.io"
 
 
@@ -52,107 +51,6 @@ class Run(NamedTuple):
     since_ms: int | None
     finished: str = ""
     succeeded: int = 0
-
-
-class _Shown(Protocol):
-    """An object that is a row of a table; ``cells`` returns all cells but the name and the age."""
-
-    @property
-    def metadata(self) -> bindings.Metadata: ...
-
-    def cells(self) -> Row: ...
-
-
-class _Object(Struct, frozen=True):
-    metadata: bindings.Metadata = bindings.Metadata()
-
-    def cells(self) -> Row:
-        return ()
-
-
-class _ClusterSpec(clusters.ClusterSpec, frozen=True, kw_only=True, rename="camel"):
-    api_endpoint: str = ""
-
-
-class _ClusterStatus(bindings.Status, frozen=True, kw_only=True, rename="camel"):
-    kubernetes_version: str = ""
-
-
-class _Cluster(_Object, frozen=True):
-    spec: _ClusterSpec = _ClusterSpec()
-    status: _ClusterStatus = _ClusterStatus()
-
-    def cells(self) -> Row:
-        spec = self.spec
-        taints = ",".join(taint.text for taint in spec.taints)
-        version, ready = self.status.kubernetes_version, self.status.condition("Ready").status or "Unknown"
-        columns = (taints, ",".join(spec.zones), spec.region, spec.provider, spec.api_endpoint)
-        return (version, spec.sync_mode, ready, *(value or NONE for value in columns))
-
-
-class _Binding(bindings.Binding, frozen=True, kw_only=True):
-    def cells(self) -> Row:
-        conditions = (self.status.condition(kind).status for kind in ("Scheduled", "FullyApplied"))
-        return (*conditions, spread(self) or NONE)
-
-
-class _PolicySpec(Struct, frozen=True, rename="camel"):
-    resource_selectors: list[policies.ResourceSelector] = []
-    placement: placements.Placement = placements.Placement()
-    conflict_resolution: str = "Abort"
-    priority: int = 0
-
-
-class _Policy(_Object, frozen=True):
-    spec: _PolicySpec = _PolicySpec()
-
-    def cells(self) -> Row:
-        placement = self.spec.placement
-        selectors = ",".join(
-            f"{selector.kind}{'/' * bool(selector.name)}{selector.name}"
-            for selector in self.spec.resource_selectors
-        )
-        affinity, scheduling = placement.cluster_affinity, placement.replica_scheduling
-        groups = (group.affinity_name for group in placement.cluster_affinities)
-        clusters = ",".join(affinity.cluster_names if affinity else groups) or "<any>"
-        replicas = (scheduling and scheduling.replica_scheduling_type) or SchedulingType.DUPLICATED
-        return (self.spec.conflict_resolution, self.spec.priority, selectors or NONE, clusters, replicas)
-
-
-class _ObservedWorkload(Struct, frozen=True):
-    result: str = ""
-
-
-class _RebalancerStatus(Struct, frozen=True, rename="camel"):
-    observed_workloads: list[_ObservedWorkload] = []
-    finish_time: str = NONE
-
-
-class _Rebalancer(_Object, frozen=True):
-    status: _RebalancerStatus = _RebalancerStatus()
-
-    def cells(self) -> Row:
-        observed = self.status.observed_workloads
-        done = sum(workload.result == "Successful" for workload in observed)
-        return (f"{done}/{len(observed)}", self.status.finish_time)
-
-
-class _NamespaceStatus(Struct, frozen=True):
-    phase: str = "Active"
-
-
-class _Namespace(_Object, frozen=True):
-    status: _NamespaceStatus = _NamespaceStatus()
-
-    def cells(self) -> Row:
-        return (self.status.phase,)
-
-
-class _Interpreter(_Object, frozen=True, kw_only=True):
-    spec: interpreters.Interpretation
-
-    def cells(self) -> Row:
-        return (self.spec.target.kind, self.spec.replicas_path or None)
 
 
 def runs(binding: Binding, since_ms: Mapping[str, int]) -> list[Run]:
@@ -237,22 +135,13 @@ def _containers(template: KubeObject) -> Row:
     )
 
 
-def listing(kind: str, objects: Sequence[KubeObject], now_ms: int) -> Listing:
-    """The table of objects that are not templates."""
-    columns, wide, shown = _KINDS.get(kind, (("NAME", "AGE"), (), _Object))
-    at = columns.index("AGE")
-    rows: list[Row] = []
-    for shown_object in msgspec.convert([value.document for value in objects], list[shown]):
-        row = (shown_object.metadata.name, *shown_object.cells())
-        rows.append((*row[:at], age_text(created_ms(shown_object.metadata), now_ms), *row[at:]))
-    return Listing(columns, wide, rows)
+def listing(kind: kinds.Kind, objects: Sequence[KubeObject], now_ms: int) -> Listing:
+    """The table of objects that are not templates: the columns of the Kubernetes API, and more for some kinds."""
+    from engine.kubeapi.tables import tables  # noqa: PLC0415  # templates do not need it, and it loads slowly
 
-
-def served_listing(kind: kinds.Kind, objects: Sequence[KubeObject], now_ms: int) -> Listing:
-    """The table of objects in the columns of the Kubernetes API."""
-    from engine.kubeapi.tables import tables  # noqa: PLC0415  # most kinds do not need it, and it loads slowly
-
-    columns = sorted(tables.columns_of_kind(kind.group, kind.kind), key=lambda column: column.priority)
+    all_columns = (*tables.columns_of_kind(kind.group, kind.kind), *_MORE_COLUMNS.get(kind.kind, ()))
+    # The age stays the last column of the narrow form.
+    columns = sorted(all_columns, key=lambda column: (column.priority, column.name.upper() == "AGE"))
     names = tuple(column.name.upper() for column in columns)
     count = sum(1 for column in columns if not column.priority)
     rows: list[Row] = [
@@ -288,26 +177,55 @@ def spread(binding: Binding) -> str:
     return ", ".join(texts + sorted(binding.targets.keys() - own.keys()))
 
 
-_BINDINGS: Final = (("NAME", "SCHEDULED", "FULLYAPPLIED", "AGE"), ("CLUSTERS",), _Binding)
-_POLICIES: Final = (
-    ("NAME", "CONFLICT-RESOLUTION", "PRIORITY", "AGE"),
-    ("SELECTS", "CLUSTERS", "REPLICAS"),
-    _Policy,
+def _taints(value: KubeObject, _now_ms: int) -> str:
+    taints = msgspec.convert(value.list_at("spec", "taints"), list[clusters.Taint])
+    return joined(taint.text for taint in taints)
+
+
+def _clusters_of_binding(value: KubeObject, _now_ms: int) -> str:
+    return spread(bindings.of(value)) or NONE
+
+
+def _selected(value: KubeObject, _now_ms: int) -> str:
+    selectors = (KubeObject(item) for item in value.objects_at("spec", "resourceSelectors"))
+    return joined("/".join(filter(None, (item.kind, item.text_at("name")))) for item in selectors)
+
+
+def _clusters_of_policy(value: KubeObject, _now_ms: int) -> str:
+    names = value.list_at("spec", "placement", "clusterAffinity", "clusterNames")
+    groups = value.objects_at("spec", "placement", "clusterAffinities")
+    return joined(names or [as_text(group.get("affinityName")) for group in groups], "<any>")
+
+
+def _successful(value: KubeObject, _now_ms: int) -> str:
+    observed = value.objects_at("status", "observedWorkloads")
+    done = sum(workload.get("result") == "Successful" for workload in observed)
+    return f"{done}/{len(observed)}"
+
+
+_OF_BINDINGS: Final = wide(text("CLUSTERS", _clusters_of_binding))
+_SCHEDULING_TYPE: Final = text_at(
+    "spec.placement.replicaScheduling.replicaSchedulingType", SchedulingType.DUPLICATED
 )
-_KINDS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...], type[_Shown]]]] = {
-    "Cluster": (
-        ("NAME", "VERSION", "MODE", "READY", "TAINTS", "AGE"),
-        ("ZONES", "REGION", "PROVIDER", "API-ENDPOINT"),
-        _Cluster,
+_OF_POLICIES: Final = wide(
+    text("SELECTS", _selected), text("CLUSTERS", _clusters_of_policy), text("REPLICAS", _SCHEDULING_TYPE)
+)
+_MORE_COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
+    "Cluster": (text("TAINTS", _taints),),
+    "ResourceBinding": _OF_BINDINGS,
+    "ClusterResourceBinding": _OF_BINDINGS,
+    "PropagationPolicy": _OF_POLICIES,
+    "ClusterPropagationPolicy": _OF_POLICIES,
+    "WorkloadRebalancer": (
+        text("SUCCESSFUL", _successful),
+        text("FINISHED", text_at("status.finishTime", NONE)),
     ),
-    "ResourceBinding": _BINDINGS,
-    "ClusterResourceBinding": _BINDINGS,
-    "PropagationPolicy": _POLICIES,
-    "ClusterPropagationPolicy": _POLICIES,
-    "WorkloadRebalancer": (("NAME", "SUCCESSFUL", "FINISHED", "AGE"), (), _Rebalancer),
-    "Namespace": (("NAME", "STATUS", "AGE"), (), _Namespace),
-    "ReplicaInterpreter": (("NAME", "KIND", "REPLICAS-PATH", "AGE"), (), _Interpreter),
+    "ReplicaInterpreter": (
+        text("KIND", text_at("spec.target.kind")),
+        text("REPLICAS-PATH", text_at("spec.replicasPath", NONE)),
+    ),
 }
+"""Columns that the Kubernetes API does not have, by kind."""
 
 
 def _deployment_counts(run: Run) -> Row:

@@ -152,6 +152,19 @@ def test_kinds_without_replicas_have_no_counts() -> None:
     assert listing.columns == ("NAME", "CLUSTER", "AGE", "ADOPTION")
 
 
+def test_absent_values_of_a_replica_interpreter_are_shown_as_none() -> None:
+    interpreter: Json = {
+        "metadata": {"name": "foos"},
+        "spec": {"target": {"apiVersion": "a.io/v1", "kind": "Foo"}},
+    }
+    kind = server_reads.kind_of("replicainterpreters")
+
+    listing = table_rows.listing(kind, [KubeObject(interpreter)], NOW_MS)
+
+    assert listing.columns == ("NAME", "KIND", "REPLICAS-PATH", "AGE")
+    assert [row[:3] for row in listing.rows] == [("foos", "Foo", "<none>")]
+
+
 @pytest.mark.parametrize(
     ("word", "taint"),
     [
