@@ -25,6 +25,15 @@ class Health(StrEnum):
     UNKNOWN = "Unknown"
 
 
+class HealthOperator(StrEnum):
+    """How a health rule compares a value with its texts; as in label selectors, NOT_IN includes an absent value."""
+
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+
+
 class PreemptionPolicy(StrEnum):
     """Whether a PriorityClass evicts workloads of lower priority."""
 

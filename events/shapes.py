@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from events import keys, limits, times
+from events import enums, keys, limits, times
 
 Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 """An integer of 64 bits, so that readers in any language can hold it."""
@@ -129,17 +129,24 @@ class StateRule(Shape, frozen=True, kw_only=True):
 
 
 class HealthRule(Shape, frozen=True, kw_only=True):
-    """When an object is healthy: the status value at ``path``, as text, is one of ``values``."""
+    """When an object is healthy: the status value at ``path``, as text, is one of ``values``.
+
+    Another ``operator`` compares in another way. With ``at_least``, the path of another field of the object, both
+    values are counts, and the one at ``path`` must not be smaller; absent counts are 0.
+    """
 
     path: str
     values: tuple[str, ...]
+    operator: enums.HealthOperator = enums.HealthOperator.IN
+    at_least: str = ""
 
 
 class Reading(Shape, frozen=True, kw_only=True):
     """How members read the object of a work, in addition to the built-in rules for its kind; paths are JSON paths.
 
     ``values`` are paths in the status whose values are added to reports. ``health``, if set, replaces the
-    kind's built-in health rule. ``retained`` are fields of the object that keep the member's value once the
+    kind's built-in health rule. So do ``alternatives``: an object that has a status is healthy if it meets all rules of
+    one of them. ``retained`` are fields of the object that keep the member's value once the
     object exists. ``replicas`` is the dotted path, from the object's root, of the replica count if it is not
     the usual one of the kind.
     """
@@ -148,6 +155,7 @@ class Reading(Shape, frozen=True, kw_only=True):
     health: HealthRule | None = None
     retained: tuple[str, ...] = ()
     replicas: str = ""
+    alternatives: tuple[tuple[HealthRule, ...], ...] = ()
 
 
 Values = Annotated[

@@ -51,7 +51,7 @@ def object_state(value: KubeObject, reading: shapes.Reading | None = None) -> Ob
         return state
     return structs.replace(
         state,
-        healthy=status_fields.is_healthy(status, reading, otherwise=state.healthy),
+        healthy=status_fields.is_healthy(value.document, reading, otherwise=state.healthy),
         values=status_fields.values(status, reading),
     )
 

@@ -117,13 +117,13 @@ class Interpreters:
 
 def _reading(spec: interpreters.Interpretation) -> shapes.Reading | None:
     """Return how members read objects of the kind, in addition to the built-in rules; None if these suffice."""
-    health = None
-    if spec.health is not None:
-        path, values = interpreters.health_path(spec.health)
-        health = shapes.HealthRule(path=path, values=values)
+    alternatives = () if spec.health is None else interpreters.health_rules(spec.health)
+    rule = alternatives[0][0] if alternatives else None
+    is_single = alternatives == ((rule,),) and rule is not None
     reading = shapes.Reading(
         values=tuple(sorted({field.json_path for field in spec.status_fields})),
-        health=health,
+        health=rule if is_single else None,
+        alternatives=() if is_single else alternatives,
         retained=spec.retained_fields,
         replicas="" if replica_fields.is_default(spec.replicas_path) else spec.replicas_path,
     )

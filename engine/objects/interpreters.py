@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.objects import policies
-from events import json_paths, kube_objects
+from events import enums, json_paths, kube_objects, shapes
 
 Aggregate = Literal["Sum", "Max", "First"]
 
@@ -35,18 +35,33 @@ class Target(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Condition(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A condition type, and its status in a healthy object."""
+    """A condition type, its status in a healthy object, and its possible reasons; empty for any reason."""
 
     type: str
     status: str = "True"
+    reasons: tuple[str, ...] = ()
 
 
-class Health(Struct, frozen=True, kw_only=True, rename="camel"):
-    """When an object is healthy: a status value is one of ``values``, or a condition has a certain status."""
+class Check(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A check of a healthy object: of a condition, or of a value of the status, as in ``shapes.HealthRule``."""
 
     json_path: str = ""
+    operator: enums.HealthOperator = enums.HealthOperator.IN
     values: tuple[str, ...] = ()
+    at_least: str = ""
     condition: Condition | None = None
+
+
+class Alternative(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Checks that an object must pass together."""
+
+    all_of: tuple[Check, ...]
+
+
+class Health(Check, frozen=True, kw_only=True, rename="camel"):
+    """When an object is healthy: it passes a check, or all checks of one of several alternatives."""
+
+    any_of: tuple[Alternative, ...] = ()
 
 
 class StatusField(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -99,8 +114,22 @@ def pod_specs(value: object, spec: Interpretation) -> Iterator[object]:
         yield from json_paths.values_at(value, path)
 
 
-def health_path(health: Health) -> tuple[str, tuple[str, ...]]:
-    """Return the JSON path of the health value, and its values in a healthy object."""
-    if health.condition is None:
-        return health.json_path, health.values
-    return f'.conditions[?(@.type=="{health.condition.type}")].status', (health.condition.status,)
+def health_rules(health: Health) -> tuple[tuple[shapes.HealthRule, ...], ...]:
+    """Return alternatives; an object is healthy if it meets all rules of one of them."""
+    alternatives = health.any_of or (Alternative(all_of=(health,)),)
+    return tuple(
+        tuple(rule for check in alternative.all_of for rule in _rules(check)) for alternative in alternatives
+    )
+
+
+def _rules(check: Check) -> Iterator[shapes.HealthRule]:
+    condition = check.condition
+    if condition is None:
+        yield shapes.HealthRule(
+            path=check.json_path, values=check.values, operator=check.operator, at_least=check.at_least
+        )
+        return
+    path = f'.conditions[?(@.type=="{condition.type}")]'
+    yield shapes.HealthRule(path=f"{path}.status", values=(condition.status,))
+    if condition.reasons:
+        yield shapes.HealthRule(path=f"{path}.reason", values=condition.reasons)

@@ -3,7 +3,8 @@
 import msgspec
 
 from events import json_paths, limits, shapes, status_values
-from events.json_values import DECODING_ERRORS, Json
+from events.enums import HealthOperator
+from events.json_values import DECODING_ERRORS, Json, as_count, object_at
 
 
 def values(status: Json, reading: shapes.Reading | None) -> dict[str, str]:
@@ -26,7 +27,41 @@ def whole(api_version: str, kind: str, status: Json, reading: shapes.Reading | N
     return text if len(text) <= limits.STATUS_CHARS_MAX else ""
 
 
-def is_healthy(status: Json, reading: shapes.Reading | None, *, otherwise: bool) -> bool:
-    """Return the health of an object by the rule of its kind; ``otherwise`` if there is no rule."""
-    rule = reading.health if reading else None
-    return otherwise if rule is None else json_paths.text(status, rule.path) in rule.values
+def is_healthy(value: Json, reading: shapes.Reading | None, *, otherwise: bool) -> bool:
+    """Return the health of an object by the rules of its kind; ``otherwise`` if there are none."""
+    alternatives = _alternatives(reading)
+    if not alternatives:
+        return otherwise
+    status = object_at(value, "status")
+    return bool(status) and any(all(_is_met(rule, value, status) for rule in rules) for rules in alternatives)
+
+
+def has_judged_values(status: Json, reading: shapes.Reading | None) -> bool:
+    """Return whether a status has any of the values that the health rules of its kind read."""
+    rules = (rule for alternative in _alternatives(reading) for rule in alternative)
+    return any(json_paths.values_at(status, rule.path) for rule in rules)
+
+
+def _alternatives(reading: shapes.Reading | None) -> tuple[tuple[shapes.HealthRule, ...], ...]:
+    if reading is None:
+        return ()
+    return ((reading.health,),) if reading.health is not None else reading.alternatives
+
+
+def _is_met(rule: shapes.HealthRule, value: Json, status: Json) -> bool:
+    if rule.at_least:
+        return _count(status, rule.path) >= _count(value, rule.at_least)
+    text = json_paths.text(status, rule.path)
+    match rule.operator:
+        case HealthOperator.IN:
+            return text in rule.values
+        case HealthOperator.NOT_IN:
+            return text not in rule.values
+        case HealthOperator.EXISTS:
+            return text is not None
+        case HealthOperator.DOES_NOT_EXIST:
+            return text is None
+
+
+def _count(value: Json, path: str) -> int:
+    return as_count(next(iter(json_paths.values_at(value, path)), None))

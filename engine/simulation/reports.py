@@ -14,11 +14,13 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec import structs
 
+from engine.domain import replica_fields
 from engine.kubeapi.values import quantity
 from engine.objects import status_fields, workloads
 from engine.simulation import capacity, disruption_budgets, quotas, served_kinds, statuses
 from engine.simulation.state import MemberState, ReportCause, Workload
 from events import catalogue, clusters, codec, health, keys, records, shapes, status_values, times, topics
+from events.json_values import Json
 from events.records import Envelope
 
 SOURCE: Final = "/reballast/members/"
@@ -153,8 +155,7 @@ def workload_report(state: MemberState, workload: Workload) -> health.WorkloadRe
     kind = workload.ref.api_version, workload.ref.kind
     is_read = workload.source.reading is not None or status_values.is_whole(*kind)
     shown = statuses.status(state, workload) if is_read else {}
-    # Without a simulated status the kind's health rule has nothing to read, so the object counts as healthy.
-    reading = workload.source.reading if shown else None
+    reading = workload.source.reading
     is_ready = ready == count and not workload.former_pods and not quotas.is_short(state, workload)
     if workload.template.budget is not None and shown:
         is_ready = disruption_budgets.is_met(shown)
@@ -168,13 +169,29 @@ def workload_report(state: MemberState, workload: Workload) -> health.WorkloadRe
         updated=workload.updated if workload.former_pods else count,
         ready=ready,
         available=ready,
-        healthy=status_fields.is_healthy(shown, reading, otherwise=is_ready),
+        healthy=_is_healthy(workload, shown, is_ready=is_ready),
         fault=workload.fault,
         values=status_fields.values(shown, reading),
         generation=generation,
         observed_generation=generation,
-        status=status_fields.whole(*kind, shown, workload.source.reading),
+        status=status_fields.whole(*kind, shown, reading),
     )
+
+
+def _is_healthy(workload: Workload, shown: Json, *, is_ready: bool) -> bool:
+    """Return the health of a workload by the rules of its kind; ``is_ready`` if its status has nothing that they read.
+
+    The simulation computes counts only; all other values are those of the template's annotation, or clients'.
+    """
+    reading, ref = workload.source.reading, workload.ref
+    is_written = workload.template.status or workload.kept.status
+    if reading is None or not (is_written or status_fields.has_judged_values(shown, reading)):
+        return is_ready
+    value: Json = {"metadata": {"generation": max(workload.generation, 1)}, "status": shown}
+    if workload.replicas is not None:
+        path = replica_fields.path_of(ref.api_version, ref.kind, reading.replicas)
+        value = replica_fields.with_field(value, path, workload.replicas)
+    return status_fields.is_healthy(value, reading, otherwise=is_ready)
 
 
 def fingerprint(report: health.WorkloadReported) -> bytes:

@@ -18,6 +18,7 @@ _WITH_VALUES: Final = frozenset({"In", "NotIn"})
 _WITHOUT_VALUES: Final = frozenset({"Exists", "DoesNotExist"})
 
 _INTERPRETER_LISTS: Final = ("podSpecPaths", "statusFields", "dependencies", "retainedFields")
+_PATH_CHECK: Final = frozenset({"jsonPath", "operator", "values", "atLeast"})
 _NOT_RETAINED: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
@@ -245,13 +246,41 @@ def interpreter_rules(value: object) -> Iterator[Fault]:
 def _health_rules(health: dict[str, object] | None) -> Iterator[Fault]:
     if health is None:
         return
-    has_path, has_condition = "jsonPath" in health or "values" in health, "condition" in health
+    if "anyOf" not in health:
+        yield from _check_rules(health, "spec.health")
+        return
+    if len(health) > 1:
+        yield Fault("spec.health.anyOf", "can't have other checks beside it", "make each an alternative")
+    alternatives = list_at(health, "anyOf")
+    checks = [list_at(object_at(alternative), "allOf") for alternative in alternatives]
+    count = max(len(alternatives), *(map(len, checks)), 0)
+    if count > limits.STATUS_RULES_MAX:
+        yield Fault("spec.health.anyOf", f"has a list of {count} items, more than {limits.STATUS_RULES_MAX}")
+    for index, items in enumerate(checks):
+        field = f"spec.health.anyOf[{index}].allOf"
+        for position, item in enumerate(items):
+            yield from _check_rules(object_at(item), f"{field}[{position}]")
+
+
+def _check_rules(check: dict[str, object], field: str) -> Iterator[Fault]:
+    has_path, has_condition = bool(check.keys() & _PATH_CHECK), "condition" in check
     if has_path == has_condition:
         reason = "can't have both, a condition and a jsonPath" if has_path else "says nothing"
-        yield Fault("spec.health", reason, "write a condition, or a jsonPath with its values")
+        yield Fault(field, reason, "write a condition, or a jsonPath with its values")
     elif has_path:
-        for name in ("jsonPath", "values"):
-            if name not in health:
-                yield Fault(f"spec.health.{name}", "required")
-        if "jsonPath" in health:
-            yield from path_rules(str(health["jsonPath"]), "spec.health.jsonPath")
+        yield from _path_check_rules(check, field)
+
+
+def _path_check_rules(check: dict[str, object], field: str) -> Iterator[Fault]:
+    operator = check.get("operator", "In")
+    if "jsonPath" not in check:
+        yield Fault(f"{field}.jsonPath", "required")
+    for name in sorted(check.keys() & {"jsonPath", "atLeast"}):
+        yield from path_rules(str(check[name]), f"{field}.{name}")
+    if "atLeast" in check:
+        for name in sorted(check.keys() & {"operator", "values"}):
+            yield Fault(f"{field}.{name}", "can't stand beside atLeast", "leave it out")
+    elif operator in _WITHOUT_VALUES and "values" in check:
+        yield Fault(f"{field}.values", f"must be empty with the operator {operator}", "leave it out")
+    elif operator in _WITH_VALUES and "values" not in check:
+        yield Fault(f"{field}.values", "required")

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from engine.agent import member_capacity, statuses
 from engine.agent.statuses import ObjectState
+from engine.objects import interpreters
 from events import clusters, limits, shapes
 from events.kube_objects import KubeObject
 
@@ -193,6 +195,46 @@ def test_reading_returns_requested_values_and_health() -> None:
     assert statuses.object_state(KubeObject(flink)) == ObjectState(
         status='{"job":{"id":"a1","n":3,"state":"RUNNING"}}'
     )
+
+
+COUNTS: Json = {"desired": 3, "updated": 3}
+STARTED: Json = {"phase": "", "conditions": [{"type": "Ready", "status": "True", "reason": "Started"}]}
+
+
+@pytest.mark.parametrize(
+    ("check", "status", "healthy"),
+    [
+        ({"jsonPath": ".phase", "operator": "NotIn", "values": ["Failed"]}, {"phase": "Failed"}, False),
+        ({"jsonPath": ".phase", "operator": "NotIn", "values": ["Failed"]}, {"other": 1}, True),
+        ({"jsonPath": ".phase", "operator": "NotIn", "values": ["Failed"]}, {}, False),
+        ({"jsonPath": ".phase", "operator": "Exists"}, {"phase": None}, False),
+        ({"jsonPath": ".phase", "operator": "Exists"}, {"phase": {}}, True),
+        ({"jsonPath": ".phase", "operator": "DoesNotExist"}, STARTED, False),
+        ({"jsonPath": ".other", "operator": "DoesNotExist"}, STARTED, True),
+        ({"jsonPath": ".updated", "atLeast": ".status.desired"}, COUNTS, True),
+        ({"jsonPath": ".updated", "atLeast": ".status.desired"}, {**COUNTS, "desired": 4}, False),
+        ({"jsonPath": ".updated", "atLeast": ".metadata.generation"}, {"updated": 0}, False),
+        ({"jsonPath": ".updated", "atLeast": ".spec.size"}, {"updated": 3}, False),
+        ({"jsonPath": ".updated", "atLeast": ".spec.size"}, {"updated": 4}, True),
+        ({"jsonPath": ".updated", "atLeast": ".spec.other"}, {"updated": None, "desired": 1}, True),
+        ({"condition": {"type": "Ready", "reasons": ["Started", "Done"]}}, STARTED, True),
+        ({"condition": {"type": "Ready", "reasons": ["Done"]}}, STARTED, False),
+        ({"condition": {"type": "Ready", "status": "False", "reasons": ["Started"]}}, STARTED, False),
+    ],
+)
+def test_health_follows_the_checks_of_an_interpreter(check: Json, status: Json, healthy: bool) -> None:
+    failing: Json = {"jsonPath": ".never", "operator": "Exists"}
+    rules = {"anyOf": [{"allOf": [failing]}, {"allOf": [check, check]}]}
+    alternatives = interpreters.health_rules(msgspec.convert(rules, interpreters.Health))
+    thing = KubeObject(value("example.io/v1", "Thing", {"size": 4}, status))
+    assert statuses.object_state(thing, shapes.Reading(alternatives=alternatives)).healthy is healthy
+
+
+def test_all_checks_of_an_alternative_must_pass() -> None:
+    checks = [{"jsonPath": ".phase", "values": ["Up"]}, {"jsonPath": ".phase", "operator": "DoesNotExist"}]
+    rules = interpreters.health_rules(msgspec.convert({"anyOf": [{"allOf": checks}]}, interpreters.Health))
+    thing = KubeObject(value("example.io/v1", "Thing", {}, {"phase": "Up"}))
+    assert not statuses.object_state(thing, shapes.Reading(alternatives=rules)).healthy
 
 
 def test_long_values_are_truncated() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from events import decisions, job_statuses, policies, rejections, shapes, works
+from events import decisions, enums, job_statuses, policies, rejections, shapes, works
 from events.json_values import Json
 from events.kube_objects import KubeObject
 from tests.builders import manifests
@@ -14,6 +14,9 @@ JOB = key("job", FLINK)
 MEMBERS = ("member1", "member2")
 STATE = "{.job.state}"
 RESTARTS = ".job.restarts"
+CHECK: Json = {"jsonPath": ".a", "operator": "Exists"}
+EMPTY: Json = {}
+NOTHING: list[Json] = []
 SAID: Json = {
     "health": {"jsonPath": STATE, "values": ["RUNNING"]},
     "statusFields": [
@@ -76,6 +79,35 @@ async def test_health_condition_is_read_from_the_status_conditions(story: Story)
     assert reading is not None
     rule = shapes.HealthRule(path='.conditions[?(@.type=="Ready")].status', values=("True",))
     assert reading.health == rule
+
+
+async def test_works_contain_the_alternatives_of_a_health_rule(story: Story) -> None:
+    rollout: Json = {"jsonPath": ".updated", "atLeast": ".spec.size"}
+    ready: Json = {"condition": {"type": "Ready", "reasons": ["Succeeded"]}}
+    await story.submit(interpreter(health={"anyOf": [{"allOf": [rollout]}, {"allOf": [ready]}]}))
+    reading = (await story.recorded(works.WorkApplied, JOB))[-1].reading
+    condition = '.conditions[?(@.type=="Ready")]'
+    assert reading == shapes.Reading(
+        alternatives=(
+            (shapes.HealthRule(path=".updated", values=(), at_least=".spec.size"),),
+            (
+                shapes.HealthRule(path=f"{condition}.status", values=("True",)),
+                shapes.HealthRule(path=f"{condition}.reason", values=("Succeeded",)),
+            ),
+        )
+    )
+    await story.restart()
+
+
+async def test_single_check_among_alternatives_is_the_same_as_without_them(story: Story) -> None:
+    check: Json = {"jsonPath": ".state", "operator": "NotIn", "values": ["FAILED"]}
+    await story.submit(interpreter(health=check))
+    count = len(await story.recorded(works.WorkApplied, JOB))
+    await story.submit(interpreter(health={"anyOf": [{"allOf": [check]}]}))
+    applied = await story.recorded(works.WorkApplied, JOB)
+    assert len(applied) == count
+    rule = shapes.HealthRule(path=".state", values=("FAILED",), operator=enums.HealthOperator.NOT_IN)
+    assert applied[-1].reading == shapes.Reading(health=rule)
 
 
 async def test_status_fields_are_aggregated_as_declared(story: Story) -> None:
@@ -184,6 +216,18 @@ async def test_status_is_aggregated_once_although_the_worker_restarts(story: Sto
         ({"health": {"jsonPath": ".a[", "values": ["a"]}}, "spec.health.jsonPath"),
         ({"health": {"jsonPath": ".a", "values": ["a"], "condition": {"type": "A"}}}, "spec.health"),
         ({"health": {"condition": {"type": 'a"b'}}}, "spec.health.condition.type"),
+        ({"health": {"jsonPath": ".a", "operator": "Exists", "values": ["a"]}}, "spec.health.values"),
+        ({"health": {"jsonPath": ".a", "operator": "NotIn"}}, "spec.health.values"),
+        ({"health": {"jsonPath": ".a", "operator": "Gt", "values": ["1"]}}, "spec.health.operator"),
+        ({"health": {"jsonPath": ".a", "atLeast": ".b["}}, "spec.health.atLeast"),
+        ({"health": {"jsonPath": ".a", "atLeast": ".b", "values": ["1"]}}, "spec.health.values"),
+        ({"health": {"atLeast": ".b"}}, "spec.health.jsonPath"),
+        ({"health": {"anyOf": []}}, "spec.health.anyOf"),
+        ({"health": {"anyOf": [{"allOf": NOTHING}]}}, "spec.health.anyOf[0].allOf"),
+        ({"health": {"anyOf": [{"allOf": [EMPTY]}]}}, "spec.health.anyOf[0].allOf[0]"),
+        ({"health": {"anyOf": [{"allOf": [CHECK] * 17}]}}, "spec.health.anyOf"),
+        ({"health": {"anyOf": [{"allOf": [CHECK]}] * 17}}, "spec.health.anyOf"),
+        ({"health": {"anyOf": [{"allOf": [CHECK]}], **CHECK}}, "spec.health.anyOf"),
         ({"statusFields": [{"jsonPath": ".a..b"}]}, "spec.statusFields[0].jsonPath"),
         ({"statusFields": [{"jsonPath": ".a"}, {"jsonPath": ".a"}]}, "spec.statusFields[1].jsonPath"),
         ({"statusFields": [{"jsonPath": ".a", "aggregate": "Mean"}]}, "spec.statusFields[0].aggregate"),

@@ -46,6 +46,24 @@ def test_unrequested_values_are_not_reported() -> None:
     assert (report.values, report.healthy) == ({}, True)
 
 
+def test_health_rule_without_a_simulated_value_counts_as_met_by_ready_replicas() -> None:
+    assert READING.health is not None
+    assert _reported(templates.EMPTY, READING).healthy
+    assert not _reported(_template('{"job": {}}'), READING).healthy
+
+
+@pytest.mark.parametrize(
+    ("path", "healthy"), [(".spec.size", True), (".spec.other", True), (".status.most", False)]
+)
+def test_health_rule_reads_the_simulated_counts(path: str, *, healthy: bool) -> None:
+    rules = (
+        shapes.HealthRule(path=".observedGeneration", values=(), at_least=".metadata.generation"),
+        shapes.HealthRule(path=".updatedReplicas", values=(), at_least=path),
+    )
+    reading = shapes.Reading(replicas="spec.size", alternatives=(rules,))
+    assert _reported(_template('{"most": 3}'), reading).healthy is healthy
+
+
 @pytest.mark.parametrize("text", ["", "{", "[1]", "null", "[" * 10_000])
 def test_invalid_status_annotation_is_ignored(text: str) -> None:
     member = examples.new_state(startup_ms=0)

@@ -57,7 +57,9 @@ def differences(struct_type: inspect.Type, schema: Schema, path: str) -> Iterato
             yield from differences(struct_type.item_type, item, f"{path}[]")
         case inspect.DictType(), MapOf(value=value):
             yield from differences(struct_type.value_type, value, f"{path}.*")
-        case inspect.StrType() | inspect.LiteralType(), Scalar(form="str" | "quantity" | "time"):
+        case inspect.StrType() | inspect.LiteralType() | inspect.EnumType(), Scalar(
+            form="str" | "quantity" | "time"
+        ):
             return
         case inspect.IntType(), Scalar(form="int"):
             return
