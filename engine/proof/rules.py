@@ -1,6 +1,6 @@
 """Changed rules for an audit: they show a log as if other policies had been written."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -17,7 +17,7 @@ from engine.overrides import selection
 from events import attributes, catalogue, codec, decisions, policies, records, shapes, topics
 from events.json_values import DECODING_ERRORS, Json
 from events.kube_objects import KubeObject
-from events.records import Record, StoredRecord
+from events.records import StoredRecord
 from events.shapes import PolicyRef
 
 _POLICY: Final = msgspec.json.Decoder(policy_objects.Policy)
@@ -85,39 +85,20 @@ async def unrecorded(log: port.Log, rules: Rules) -> list[PolicyRef]:
 
 
 class ChangedLog:
-    """A read-only log whose policies and claims (``BindingClaimed``) are changed by the rules.
+    """``port.Partitions`` of a log whose policies and claims (``BindingClaimed``) are changed by the rules.
 
     Changed records keep their checksums, so digests over them equal the recorded digests.
     """
 
-    def __init__(self, log: port.Log, rules: Rules) -> None:
+    def __init__(self, log: port.Partitions, rules: Rules) -> None:
         self._log = log
         self._rules = rules
-
-    async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
-        """Raise LogError: this log cannot be written."""
-        raise port.LogError(f"{len(batch)} records not appended: this log is open for reading only")
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
         records = await self._log.read(topic, partition, start, limit)
         if self._rules.are_unchanged or topic not in {topics.POLICIES, topics.DECISIONS}:
             return records
         return [self._changed(record) for record in records]
-
-    def ends(self) -> port.Ends:
-        return self._log.ends()
-
-    async def level(self) -> None:
-        await self._log.level()
-
-    def change_count(self) -> int:
-        return self._log.change_count()
-
-    async def wait(self, after: int) -> None:
-        await self._log.wait(after)
-
-    async def aclose(self) -> None:
-        """Do nothing: the underlying log is closed by its owner."""
 
     def _changed(self, record: StoredRecord) -> StoredRecord:
         if attributes.get(record, "type") not in _CHANGED_TYPES:

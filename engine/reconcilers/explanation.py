@@ -86,7 +86,7 @@ async def explain(log: port.Log, key: str, at_number: int | None = None) -> Expl
     )
 
 
-async def of_step(log: port.Log, key: str, number: int) -> Explained | None:
+async def of_step(log: port.Partitions, key: str, number: int) -> Explained | None:
     """Return the decision on a binding in step ``number`` of its shard, computed again; None if there is none."""
     shard = keys.shard_of(key)
     replayed = replay.Replay(log, [shard])
