@@ -73,10 +73,11 @@ class _Files(msgspec.Struct):
         self.lock.close()
 
 
-class SqliteLog:
+class SqliteLog(shared_waits.LocalLog):
     """A ``port.Log`` in ``directory/log.sqlite``; use ``open``."""
 
     def __init__(self, files: _Files) -> None:
+        super().__init__(files.number)
         self._loop = asyncio.get_running_loop()
         self._files = files
         # Only the writer thread uses these two. They run ahead of ``_visible`` and ``_end``, which the event
@@ -84,7 +85,6 @@ class SqliteLog:
         self._ends = files.ends
         self._number = files.number
         self._visible = dict(files.ends)
-        self._end = shared_waits.EndSignal(files.number)
         self._tail = tail.Tail()
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._is_closed = False
@@ -143,21 +143,6 @@ class SqliteLog:
 
     def ends(self) -> port.Ends:
         return self._visible
-
-    def last_number(self) -> int:
-        return self._end.number
-
-    async def level(self) -> None:
-        """Return at once: no other process appends to this log."""
-
-    def change_count(self) -> int:
-        return self.last_number()
-
-    async def newest(self) -> int:
-        return self.last_number()
-
-    async def wait(self, after: int) -> None:
-        await self._end.wait(after)
 
     async def aclose(self) -> None:
         """Close the log after writing all appends that were submitted before."""

@@ -8,7 +8,7 @@ from engine.log import port, shared_waits, sqlite_share, sqlite_table
 from events.records import Record, StoredRecord
 
 
-class SqliteReader:
+class SqliteReader(shared_waits.LocalLog):
     """A log that ends where the file ended at construction, for long work in a separate thread.
 
     Another process may hold and extend the file meanwhile. Reads block, and appends are refused.
@@ -21,7 +21,7 @@ class SqliteReader:
             sqlite_table.check_owner(path)
             self._connection = sqlite_table.connect_to_read(path)
             self._ends = sqlite_table.ends(self._connection)
-            self._number = sqlite_table.last_number(self._connection)
+            super().__init__(sqlite_table.last_number(self._connection))
         except sqlite3.DatabaseError as error:
             raise sqlite_table.damaged(error) from error
 
@@ -38,36 +38,23 @@ class SqliteReader:
 
     async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
         """Read records; raises LogCorruptedError if a record's checksum differs."""
-        limit = min(limit, self._number - after)
+        limit = min(limit, self._end.number - after)
         if limit <= 0:
             return []
         return sqlite_table.by_number(self._connection, after, limit)
 
     def read_share(self, share: sqlite_share.Share, after: int, limit: int) -> sqlite_share.Portion:
         """Examine up to ``limit`` records after a sequence number; return those of a share. Raises LogError."""
-        limit = max(0, min(limit, self._number - after))
+        limit = max(0, min(limit, self._end.number - after))
         return share.of(sqlite_table.rows_by_number(self._connection, after, limit), after)
 
     def ends(self) -> port.Ends:
         """Return the ends as of construction."""
         return self._ends
 
-    def last_number(self) -> int:
-        """Return the last sequence number as of construction."""
-        return self._number
-
-    async def level(self) -> None:
-        """Return at once: the end of this log is fixed."""
-
-    def change_count(self) -> int:
-        return self.last_number()
-
-    async def newest(self) -> int:
-        return self.last_number()
-
     async def wait(self, after: int) -> None:
         """Raise LogError if ``after`` is the fixed end or beyond it; it would wait forever."""
-        if after >= self._number:
+        if after >= self._end.number:
             raise port.LogError("the log was opened up to a fixed number, which has been reached")
 
     async def aclose(self) -> None:
@@ -79,7 +66,7 @@ class SqliteTail(SqliteReader):
 
     def __init__(self, directory: Path, number: int) -> None:
         super().__init__(directory)
-        self._end = shared_waits.EndSignal(number)
+        self._end.move(number)
 
     def move(self, number: int) -> None:
         """Set the end to a sequence number; all records up to it must be in the file."""
@@ -88,14 +75,6 @@ class SqliteTail(SqliteReader):
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
         """Read records; the result may include records after the last ``move``."""
         return sqlite_table.by_position(self._connection, topic, partition, start, limit)
-
-    async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
-        """Read records; raises LogCorruptedError if a record's checksum differs."""
-        limit = min(limit, self._end.number - after)
-        return sqlite_table.by_number(self._connection, after, limit) if limit > 0 else []
-
-    def last_number(self) -> int:
-        return self._end.number
 
     async def wait(self, after: int) -> None:
         await self._end.wait(after)

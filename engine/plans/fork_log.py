@@ -5,15 +5,16 @@ Nothing is written to the forked log. Records that are appended to it later are 
 
 from collections.abc import Sequence
 
-from engine.log import port, reading
+from engine.log import port, reading, shared_waits
 from events import catalogue, ids, records
 from events.records import Record, StoredRecord
 
 
-class ForkLog:
+class ForkLog(shared_waits.LocalLog):
     """A ``port.NumberedLog`` over another log, which is only read."""
 
     def __init__(self, base: port.NumberedLog, ends: port.Ends, number: int) -> None:
+        super().__init__(number)
         self.base = base
         """The log that is forked. A process that continues the fork sets its own connection."""
         self._base_ends = dict(ends)
@@ -33,6 +34,7 @@ class ForkLog:
             self._partitions.setdefault(slot, []).append(entry)
             self.added.append(entry)
             stored.append(entry)
+            self._end.move(entry.number)
         return stored
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
@@ -53,18 +55,6 @@ class ForkLog:
 
     def ends(self) -> port.Ends:
         return self._ends
-
-    def last_number(self) -> int:
-        return self._number + len(self.added)
-
-    async def level(self) -> None:
-        """Return at once: no other process appends to a fork."""
-
-    def change_count(self) -> int:
-        return self.last_number()
-
-    async def newest(self) -> int:
-        return self.last_number()
 
     async def wait(self, after: int) -> None:
         """Raise LogError: nothing appends to a fork between its turns, so waiting would never end."""
