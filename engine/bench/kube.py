@@ -8,8 +8,6 @@ request body, in the same run.
 import asyncio
 import contextlib
 import ssl
-import subprocess
-import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -23,14 +21,13 @@ from engine.bench import inputs, kube_requests, processes, runs, timing
 from engine.bench.kube_requests import Connection
 from engine.bench.runs import Figures, Progress
 from engine.bench.timing import Act
-from engine.identity.endpoint import FILE, Endpoint
+from engine.identity.endpoint import Endpoint
 
 CONNECTIONS: Final = 16
 REFERENCE: Final = {"placed_per_s": 24, "decision_p50_ms": 55, "decision_p99_ms": 100}
 """Figures of Karmada for the same load on the same kind of machine."""
 
 _PACE_S: Final = 0.01
-_READY_S: Final = 60
 _POLL_S: Final = 0.02
 _MODULE: Final = "engine.bench.kube_server"
 
@@ -64,13 +61,13 @@ async def _measured(bindings: int, directory: Path, progress: Progress, sizes: S
         figures |= baseline
     async with served(directory / "run") as server:
         await server.write(kube_requests.POLICIES, inputs.policy().value)
-        empty_mb = server.resident_mb()
+        empty_mb = await server.resident_mb()
         progress("creates at 100 a second")
         figures |= await _paced(server, sizes.paced)
         progress(f"{bindings} creates over {CONNECTIONS} connections")
         created = await _created(server, bindings)
         figures |= created
-        used_mb = server.resident_mb() - empty_mb
+        used_mb = await server.resident_mb() - empty_mb
         figures["memory_kb_per_binding"] = round(used_mb * 1024 / (bindings + sizes.paced), 1)
         progress("gets")
         path = f"{kube_requests.DEPLOYMENTS}/{kube_requests.name(0)}"
@@ -86,8 +83,8 @@ async def _measured(bindings: int, directory: Path, progress: Progress, sizes: S
 class Server:
     """A running server process and its endpoint."""
 
-    def __init__(self, process: subprocess.Popen[bytes], endpoint: Endpoint, secured: ssl.SSLContext) -> None:
-        self.pid = process.pid
+    def __init__(self, pid: int, endpoint: Endpoint, secured: ssl.SSLContext) -> None:
+        self.pid = pid
         self.endpoint = endpoint
         self.secured = secured
 
@@ -112,13 +109,16 @@ class Server:
 
     async def timed(self, act: Act) -> tuple[float, float]:
         """Elapsed seconds of an action, and processor seconds of the server and its child processes."""
-        used_s = processes.cpu_s(*processes.tree(self.pid))
+        used_s = await asyncio.to_thread(self._used_s)
         took_s = await timing.seconds(act)
-        return took_s, processes.cpu_s(*processes.tree(self.pid)) - used_s
+        return took_s, await asyncio.to_thread(self._used_s) - used_s
 
-    def resident_mb(self) -> float:
+    async def resident_mb(self) -> float:
         """Resident memory of the server and its child processes in MiB; 0 without /proc."""
-        return processes.resident_of(*processes.tree(self.pid))
+        return await asyncio.to_thread(lambda: processes.resident_of(*processes.tree(self.pid)))
+
+    def _used_s(self) -> float:
+        return processes.cpu_s(*processes.tree(self.pid))
 
 
 async def _rates(
@@ -266,30 +266,15 @@ async def _until(is_enough: Callable[[], bool]) -> None:
 @asynccontextmanager
 async def served(directory: Path, *arguments: str) -> AsyncGenerator[Server]:
     """Start a server in a new directory and stop it after the block; ``arguments`` are arguments of ``kube_server``."""
-    await asyncio.to_thread(directory.mkdir)
-    process = await asyncio.to_thread(
-        subprocess.Popen[bytes],
-        [sys.executable, "-m", _MODULE, str(directory), *arguments],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    stack = contextlib.ExitStack()
+
+    def start() -> Server:
+        directory.mkdir()
+        served = processes.serving(directory, _MODULE, str(directory), *arguments)
+        pid, endpoint = stack.enter_context(served)
+        return Server(pid, endpoint, ssl.create_default_context(cafile=str(directory / "kube-ca.pem")))
+
     try:
-        endpoint = await asyncio.to_thread(_endpoint, directory)
-        secured = await asyncio.to_thread(
-            lambda: ssl.create_default_context(cafile=str(directory / "kube-ca.pem"))
-        )
-        yield Server(process, endpoint, secured)
+        yield await asyncio.to_thread(start)
     finally:
-        process.terminate()
-        await asyncio.to_thread(process.wait)
-
-
-def _endpoint(directory: Path) -> Endpoint:
-    until_s = time.monotonic() + _READY_S
-    while True:
-        with contextlib.suppress(FileNotFoundError):
-            return msgspec.json.decode((directory / FILE).read_bytes(), type=Endpoint)
-        if time.monotonic() > until_s:
-            message = f"the server in {directory} did not get ready"
-            raise TimeoutError(message)
-        time.sleep(_POLL_S)
+        await asyncio.to_thread(stack.close)

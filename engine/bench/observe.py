@@ -25,14 +25,13 @@ from engine.bench import karmada_api, processes, runs
 from engine.bench.runs import Figures, Progress
 from engine.domain.bindings import OURS
 from engine.identity import kubeconfig
-from engine.identity.endpoint import FILE, Endpoint
+from engine.identity.endpoint import Endpoint
 from engine.process import log_locations
 from events import codec, observations, times, topics
 
 PACED_PER_S: Final = 500
 DECIDED_PER_S: Final = 20
 _BURST: Final = 2_000
-_READY_S: Final = 120
 _ACT_S: Final = 3_600
 _POLL_S: Final = 0.02
 _OTHER: Final = "default-scheduler"
@@ -72,9 +71,9 @@ _HEAD: Final = msgspec.json.Decoder(_Head)
 class _Command:
     """A running ``reballast observe`` or ``reballast scheduler``, and its endpoint."""
 
-    def __init__(self, pid: int, directory: Path) -> None:
+    def __init__(self, pid: int, endpoint: Endpoint) -> None:
         self.pid = pid
-        self._endpoint = msgspec.json.decode((directory / FILE).read_bytes(), type=Endpoint)
+        self._endpoint = endpoint
 
     def appended(self) -> int:
         """The number of records that the command has appended."""
@@ -175,18 +174,10 @@ def _command(name: str, url: str, directory: Path, *options: str) -> Generator[_
     """Run ``reballast`` with this command on the API until the block ends."""
     directory.mkdir(exist_ok=True)
     config = kubeconfig.write(directory, url, "bench", b"", [])
-    command = [sys.executable, "-m", "engine.cli", name, "--kubeconfig", str(config)]
-    command += ["--data", str(directory / "data"), *options]
-    with subprocess.Popen[bytes](command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        try:
-            while process.stdout is not None and not process.stdout.readline().startswith(b"Ready"):
-                if process.poll() is not None:
-                    message = f"reballast {name} ended with {process.returncode}"
-                    raise RuntimeError(message)
-            yield _Command(process.pid, directory / "data")
-        finally:
-            process.terminate()
-            process.wait(_READY_S)
+    data = directory / "data"
+    words = ("engine.cli", name, "--kubeconfig", str(config), "--data", str(data), *options)
+    with processes.serving(data, *words) as (pid, endpoint):
+        yield _Command(pid, endpoint)
 
 
 def _ask(url: str, act: str, count: int, per_second: float, **more: str) -> None:

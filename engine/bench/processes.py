@@ -1,14 +1,43 @@
-"""Memory and processor time of processes, from /proc."""
+"""Server processes of benchmarks; memory and processor time of processes, from /proc."""
 
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator, Callable, Iterable
-from contextlib import asynccontextmanager
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
+from engine.identity.endpoint import FILE, Endpoint
+
 _SAMPLE_S: Final = 0.2
+_READY_S: Final = 120
+_POLL_S: Final = 0.02
+
+
+@contextmanager
+def serving(directory: Path, *arguments: str) -> Generator[tuple[int, Endpoint]]:
+    """Run ``python -m`` with these arguments until the block ends; yield its process id and its endpoint.
+
+    The process writes the endpoint file to ``directory``. Raises RuntimeError if it ends before that.
+    """
+    with subprocess.Popen[bytes](  # our own modules
+        [sys.executable, "-m", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            until_s = time.monotonic() + _READY_S
+            while not (directory / FILE).exists():
+                if process.poll() is not None or time.monotonic() > until_s:
+                    raise RuntimeError(f"{' '.join(arguments)} did not start")
+                time.sleep(_POLL_S)
+            yield process.pid, msgspec.json.decode((directory / FILE).read_bytes(), type=Endpoint)
+        finally:
+            process.terminate()
 
 
 def resident_mb() -> float:
