@@ -25,6 +25,7 @@ from engine.plans import questions
 from engine.plans.predictions import Prediction
 from engine.plans.questions import Failure, Input
 from engine.process import installation
+from engine.process.log_locations import LogLocation
 from engine.process.plans.remote import PlanProcesses
 from events.records import Record
 
@@ -75,7 +76,7 @@ class _Fleet:
 async def _measured(fleet: _Fleet, directory: Path, progress: Progress) -> Figures:
     progress(f"{fleet.bindings} Deployments in {len(fleet.names)} clusters are recorded")
     await _record(fleet, directory)
-    async with contextlib.aclosing(PlanProcesses(directory, None, (), list)) as planner:
+    async with contextlib.aclosing(PlanProcesses(LogLocation(str(directory)), (), list)) as planner:
         plans = _Plans(planner)
         async with processes.peak_mb(lambda: _pids(planner)) as peak:
             progress("the first plan")
@@ -142,7 +143,7 @@ async def _measure_changes(running: installation.Installation, fleet: _Fleet) ->
 async def _decided(running: installation.Installation, fleet: _Fleet, directory: Path) -> Figures:
     """Measure how long the running engine takes to decide on an edit, without plans and while plans are made."""
     alone = await _latencies(running, fleet, 4)
-    async with contextlib.aclosing(PlanProcesses(directory, None, (), list)) as planner:
+    async with contextlib.aclosing(PlanProcesses(LogLocation(str(directory)), (), list)) as planner:
         planning_on = asyncio.create_task(_plan_on(_Plans(planner), fleet))
         during = await _latencies(running, fleet, 4 + _DECIDED)
         planning_on.cancel()

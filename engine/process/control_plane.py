@@ -294,7 +294,8 @@ def _write_api(running: Replica, tolerated: TolerationSeconds) -> write_api.Writ
 
 
 def _planner(running: Replica, options: Options) -> PlanProcesses:
-    return PlanProcesses(running.directory, options.log, options.members, running.members.statuses)
+    location = log_locations.of_server(running.directory, options.log)
+    return PlanProcesses(location, options.members, running.members.statuses)
 
 
 def _services(

@@ -34,6 +34,11 @@ def parse(text: str) -> LogLocation:
     return LogLocation(path=str(path.absolute()))
 
 
+def of_server(directory: Path, address: str | None) -> LogLocation:
+    """Return the place of a server's log: an address on Kafka, or else the server's data directory."""
+    return LogLocation(str(directory)) if address is None else LogLocation(address=address)
+
+
 @asynccontextmanager
 async def opened(location: LogLocation) -> AsyncGenerator[port.NumberedLog]:
     """Open a log for reading; other processes may write it meanwhile."""

@@ -24,11 +24,7 @@ class LogInquiry:
 
     def __init__(self, directory: Path, where: str | None = None) -> None:
         self._directory = directory
-        self._place = (
-            log_locations.LogLocation(str(directory))
-            if where is None
-            else log_locations.LogLocation(address=where)
-        )
+        self._place = log_locations.of_server(directory, where)
 
     async def explain(self, key: str, number: int | None) -> explained.Explained | None:
         """Explain a binding's newest decision, or the newest up to sequence number ``number``; None without one."""

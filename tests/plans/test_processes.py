@@ -18,6 +18,7 @@ from engine.log import sqlite, sqlite_table
 from engine.plans.predictions import Prediction
 from engine.plans.questions import Failure, Input, PlanError, Question
 from engine.process import installation
+from engine.process.log_locations import LogLocation
 from engine.process.plans.remote import PlanProcesses
 from engine.text_lines import Lines
 from events import keys, topics
@@ -37,7 +38,7 @@ async def planning(
         await running.log.append([inputs.policy(), *map(inputs.deployment, range(BINDINGS))])
         await running.settled()
     planned = members if simulated else ()
-    async with aclosing(PlanProcesses(directory, None, planned, list, idle_s)) as planner:
+    async with aclosing(PlanProcesses(LogLocation(str(directory)), planned, list, idle_s)) as planner:
         yield planner
 
 
@@ -135,7 +136,7 @@ async def test_engine_decides_while_a_plan_is_made_in_another_process(tmp_path: 
     async with installation.opened(tmp_path, members) as running:
         await running.log.append([inputs.policy(), *map(inputs.deployment, range(BINDINGS))])
         await running.settled()
-        async with aclosing(PlanProcesses(tmp_path, None, members, list)) as planner:
+        async with aclosing(PlanProcesses(LogLocation(str(tmp_path)), members, list)) as planner:
             plan = asyncio.create_task(predicted(planner, tainted()))
             decided = 0
             while not plan.done():

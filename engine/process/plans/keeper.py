@@ -69,7 +69,7 @@ class _EngineCopy:
 
         The engine of the last question is advanced if the number is later; for an earlier number, a new one is built.
         """
-        basis, question = _location(request), request.question
+        basis, question = request.location, request.question
         async with log_locations.snapshots(basis) as snapshots, log_locations.opened(basis) as log:
             end = log.last_number()
             number = end if question.number is None else min(question.number, end)
@@ -169,7 +169,7 @@ def _answer_with(
     """Send the prediction for a request, or the reason why it failed; ``fork`` reads the log of the request."""
 
     async def predicted() -> bytes:
-        async with log_locations.opened(_location(request)) as log:
+        async with log_locations.opened(request.location) as log:
             fork.log.base = log
             return msgspec.json.encode(await predict())
 
@@ -178,14 +178,6 @@ def _answer_with(
     except (port.LogError, PlanError, MemoryError) as error:
         answer = _failure(error)
     _send(connection, answer)
-
-
-def _location(request: protocol.Request) -> log_locations.LogLocation:
-    return (
-        log_locations.LogLocation(request.directory)
-        if request.where is None
-        else log_locations.LogLocation(address=request.where)
-    )
 
 
 def _failure(error: Exception) -> bytes:

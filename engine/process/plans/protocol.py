@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.plans.questions import PlanError, Question
+from engine.process.log_locations import LogLocation
 from engine.text_lines import Lines
 
 FAILED: Final = b"failed "
@@ -18,11 +19,10 @@ READ_BYTES: Final = 1 << 20
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """A question about the log in a directory, or at ``where`` on Kafka (the address may hold a password)."""
+    """A question about a log."""
 
-    directory: str
+    location: LogLocation
     question: Question
-    where: str | None = None
 
 
 def encoded(request: Request) -> bytes:

@@ -9,13 +9,13 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 from msgspec import structs
 
 from engine import diagnostics
 from engine.plans.questions import Failure, PlanError, Question
+from engine.process.log_locations import LogLocation
 from engine.process.plans import protocol
 from engine.simulation import listed_statuses, specs
 
@@ -33,7 +33,7 @@ class _EndedError(Exception):
 
 
 class PlanProcesses:
-    """Predictions on the log in a directory, or at an address on Kafka; implements ``http.services.Planner``.
+    """Predictions on a log; implements ``http.services.Planner``.
 
     ``statuses`` returns the simulated members of this process with their faults. The process of the plans ends after
     ``idle_s`` seconds without a question.
@@ -41,14 +41,12 @@ class PlanProcesses:
 
     def __init__(
         self,
-        directory: Path,
-        where: str | None,
+        location: LogLocation,
         simulated: Sequence[specs.MemberSpec],
         statuses: Callable[[], Sequence[listed_statuses.MemberStatus]],
         idle_s: float = _IDLE_S,
     ) -> None:
-        self._directory = directory
-        self._where = where
+        self._location = location
         self._simulated = tuple(simulated)
         self._statuses = statuses
         self._idle_s = idle_s
@@ -63,7 +61,7 @@ class PlanProcesses:
         prediction.
         """
         question = structs.replace(question, simulated=self._simulated, faults=self._faults())
-        request = protocol.Request(directory=str(self._directory), where=self._where, question=question)
+        request = protocol.Request(location=self._location, question=question)
         for _ in range(_TRIES):
             keeper = await asyncio.to_thread(self._running)
             try:
