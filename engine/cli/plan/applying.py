@@ -14,13 +14,14 @@ from engine.cli import failures, kube_objects, options, output, results, server_
 from engine.cli.client import Client, Reply
 from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.plan import planning_client
-from engine.cli.plan.planning_client import Failed, PlanningClient, Request
+from engine.cli.plan.planning_client import PlanningClient, Request
 from engine.cli.results import Result
 from engine.domain import bindings
 from engine.http import summaries
 from engine.http.query.record_json import Entry
 from engine.kubeapi.schema.resources import ApiPath, parse_path
 from engine.plans.predictions import Prediction
+from engine.plans.questions import Failure
 from events import clusters, codec, topics, tracing
 from events.json_values import DECODING_ERRORS, Json, as_text, at
 
@@ -64,7 +65,7 @@ class SavedPlan(Struct, frozen=True, rename="camel"):
 
     requests: list[Request]
     bases: list[Json]
-    failures: list[Failed]
+    failures: list[Failure]
     horizon_ms: int
     prediction: Prediction | None
     id: str = ""

@@ -23,6 +23,7 @@ from engine.cli.results import Result
 from engine.objects import bindings
 from engine.plans import drills, summaries
 from engine.plans.predictions import Prediction, WorkloadChange
+from engine.plans.questions import Failure
 from events import limits
 from events.json_values import Json
 from events.kube_objects import KubeObject
@@ -198,9 +199,9 @@ def fail(
             "missing clusters", "reballast plan fail member1, or --zone, --region, --provider"
         )
 
-    def failed(client: Client) -> list[planning_client.Failed]:
+    def failed(client: Client) -> list[Failure]:
         names = dict.fromkeys([*clusters, *_clusters_in(client, chosen)])
-        return [planning_client.Failed(name) for name in names]
+        return [Failure(member=name) for name in names]
 
     return _planned(lambda _: [], plan_options, subject, failed)
 
@@ -267,7 +268,7 @@ def _planned(
     changes: Changes,
     plan_options: PlanOptions,
     subject: Subject,
-    failing: Callable[[Client], list[planning_client.Failed]] = lambda _: [],
+    failing: Callable[[Client], list[Failure]] = lambda _: [],
 ) -> int:
     """Compute the writes of a change, have the server predict their effect, and show it; return the exit code."""
     horizon_ms = planning_client.read_horizon(plan_options.horizon)

@@ -62,20 +62,6 @@ class Request(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=T
         return structs.replace(self, body={**object_at(self.body), "metadata": metadata})
 
 
-class Failed(Struct, frozen=True):
-    """A cluster that fails."""
-
-    member: str
-
-
-class _PlanRequest(Struct, frozen=True, kw_only=True, rename="camel"):
-    requests: list[Request]
-    failures: list[Failed]
-    horizon_ms: int
-    as_of: str
-    outage: drills.Outage | UnsetType
-
-
 class PlanningClient(Client):
     """A client whose writes to the Kubernetes API are dry runs; ``requests`` are those for the plan, in order.
 
@@ -185,11 +171,11 @@ def read_horizon(text: str) -> int:
 def predicted(
     client: Client,
     requests: list[Request],
-    failed: list[Failed],
+    failed: list[questions.Failure],
     horizon_ms: int,
     show_progress: Callable[[str], None] = output.progress,
     as_of: str = "",
-    outage: drills.Outage | UnsetType = UNSET,
+    outage: drills.Outage | None = None,
 ) -> tuple[Json, Prediction]:
     """Make a plan on the server; return it as JSON and its prediction. Shows the progress on a terminal.
 
@@ -198,13 +184,13 @@ def predicted(
     """
     # Send no resourceVersions: a Cluster's changes with each report, and at an earlier position of the log
     # the objects have different ones.
-    body = _PlanRequest(
-        requests=[request.unversioned() for request in requests],
-        failures=failed,
-        horizon_ms=horizon_ms,
-        as_of=as_of,
-        outage=outage,
-    )
+    body: Json = {
+        "requests": [request.unversioned() for request in requests],
+        "failures": failed,
+        "horizonMs": horizon_ms,
+        "asOf": as_of,
+        "outage": outage,
+    }
     plan = client.post("plans", body, Json)
     path = f"plans/{plan['id']}"
     pause_s = _FIRST_POLL_S
