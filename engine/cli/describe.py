@@ -1,5 +1,6 @@
 """``describe``: one object, its placement, and its latest events."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -21,6 +22,7 @@ from engine.http.query.record_json import Entry
 from engine.objects import bindings
 from engine.objects.bindings import Binding
 from events import shapes
+from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
 from events.vocabulary import EXECUTION_NAMESPACE_PREFIX
 
@@ -65,15 +67,8 @@ def describe(
             }
         )
         return
-    output.print_line(yaml_output.dump(shown.document).rstrip())
-    if templates:
-        output.print_line("")
-        for line in _placement(None if binding is None else bindings.of(binding)):
-            output.print_line(output.clean(line))
-        for line in _overrides(events):
-            output.print_line(output.clean(line))
-    output.print_line("")
-    output.print_line("Events:" if events else "Events: none")
+    placement = _placement(None if binding is None else bindings.of(binding)) if templates else []
+    _print(shown, [*placement, *(_overrides(events) if templates else ())], has_events=bool(events))
     if events:
         explain.show_entries(events[-_EVENTS_MAX:], is_named=False)
 
@@ -96,14 +91,21 @@ def _describe_pod(selection: server_reads.Selection, server: options.Server) -> 
             {"object": shown.document, "binding": None, "events": [event.document for event in events]}
         )
         return
-    output.print_line(yaml_output.dump(shown.document).rstrip())
-    output.print_line("")
-    output.print_line(f"Cluster: {output.clean(pod.cluster)}")
-    output.print_line("")
-    output.print_line("Events:" if events else "Events: none")
+    _print(shown, [f"Cluster: {pod.cluster}"], has_events=bool(events))
     if events:
         table = table_rows.listing(pod_tables.EVENT, events, server_reads.now_ms())
         table_rows.show_table(table, wide=False)
+
+
+def _print(shown: KubeObject, lines: Sequence[str], *, has_events: bool) -> None:
+    """Print an object, lines about it, and the heading of its events."""
+    output.print_line(yaml_output.dump(shown.document).rstrip())
+    if lines:
+        output.print_line("")
+    for line in lines:
+        output.print_line(output.clean(line))
+    output.print_line("")
+    output.print_line("Events:" if has_events else "Events: none")
 
 
 def _placement(binding: Binding | None) -> list[str]:

@@ -7,7 +7,6 @@ from engine.cli import (
     failures,
     options,
     output,
-    server_location,
     server_reads,
     set_properties,
 )
@@ -39,7 +38,7 @@ def explain(
         known_kind = server_reads.kind_of(kind, client)
         key = server_reads.key_of(known_kind, scope.namespace, name)
         explanation = client.find(f"explain/{key}", Explained, asOf=as_of)
-        if explanation is None and _is_observer(server):
+        if explanation is None and client.observes:
             from engine.cli.karmada import shadow  # noqa: PLC0415  # loads what reads logs; only observers need it
 
             shadow.explain(kind, name, scope=scope, server=server)
@@ -71,10 +70,6 @@ def _unexplained(kind: kinds.Kind, name: str) -> failures.Failure:
     )
 
 
-def _is_observer(server: options.Server) -> bool:
-    return bool(server_location.find(server.data or server_location.default_directory()).observes)
-
-
 def timeline(
     kind: options.Kind,
     name: options.Name = "",
@@ -90,7 +85,7 @@ def timeline(
         key = server_reads.key_of(known_kind, scope.namespace, name)
         entries = read_timeline(client, key, as_of)
     if not entries:
-        if not known_kind.api_version and not _is_observer(server):
+        if not known_kind.api_version and not client.observes:
             raise server_reads.unknown_kind(kind)
         raise failures.Failure(f"no event about {key}", "check kind, name and namespace")
     if server.json:

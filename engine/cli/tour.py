@@ -139,7 +139,7 @@ def tour(
     data: Annotated[Path | None, Parameter(help="Data directory of the server to use.")] = None,
     as_json: Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")] = False,
 ) -> int:
-    say = _print_nothing if as_json else output.print_line
+    say: Callable[[str], None] = (lambda _line: None) if as_json else output.print_line
     with _tour_server(data) as stage, Client(stage.directory) as client:
         say(stage.words)
         tourist = _Tour(client, say)
@@ -164,10 +164,6 @@ def tour(
     say(f"\nAll {len(tourist.checks)} checks passed.")
     say(stage.afterwards)
     return failures.OK
-
-
-def _print_nothing(line: str) -> None:
-    del line
 
 
 @contextlib.contextmanager

@@ -49,13 +49,6 @@ class _OutdatedError(failures.Failure):
         super().__init__(f"the plan no longer holds: {reason}", _REMEDY)
 
 
-class _BasedRequest(NamedTuple):
-    """A request, and the stored fields from which it was computed (``basis``)."""
-
-    request: Request
-    basis: Json
-
-
 class SavedPlan(Struct, frozen=True, rename="camel"):
     """The requests to the Kubernetes API and the failing clusters of a plan, its prediction, and its id (a UUID).
 
@@ -75,10 +68,6 @@ class SavedPlan(Struct, frozen=True, rename="camel"):
             raise ValueError("each request needs its basis")
         if self.prediction is None and (self.requests or self.failures):
             raise ValueError("a change needs its prediction")
-
-    def based_requests(self) -> Iterator[_BasedRequest]:
-        """Yield each request with its basis."""
-        return map(_BasedRequest, self.requests, self.bases)
 
 
 class _Outcome(NamedTuple):
@@ -127,8 +116,8 @@ def apply(path: Path, server: options.Server) -> int:
 
 def _check(client: PlanningClient, saved: SavedPlan, expected: Prediction) -> None:
     """Raise _OutdatedError if the plan no longer holds."""
-    for based in saved.based_requests():
-        _check_unedited(client, based)
+    for request, basis in zip(saved.requests, saved.bases, strict=True):
+        _check_unedited(client, request, basis)
     _, prediction = planning_client.predicted(client, saved.requests, [], saved.horizon_ms)
     if differing := _differences(expected, prediction):
         reason = "; ".join(output.shortened(list(differing.values()), _MORE))
@@ -186,25 +175,24 @@ def _clusters(clusters: dict[str, int]) -> str:
     return ", ".join(f"{name} ({count})" for name, count in sorted(clusters.items())) or "no cluster"
 
 
-def _check_unedited(client: PlanningClient, based: _BasedRequest) -> None:
+def _check_unedited(client: PlanningClient, request: Request, basis: Json) -> None:
     """Raise _OutdatedError if another client edited the fields from which a request was computed."""
-    if based.basis != client.basis(based.request):
-        name = based.request.object_path.rpartition("/")[2]
+    if basis != client.basis(request):
+        name = request.object_path.rpartition("/")[2]
         raise _OutdatedError(f"{name} was edited since")
 
 
 def _make_all(client: PlanningClient, saved: SavedPlan) -> Iterator[Result]:
     """Make the requests of a plan, and yield their results."""
     objects, written = KubeObjects(client), set[str]()
-    for based in saved.based_requests():
-        request = based.request
+    for request, basis in zip(saved.requests, saved.bases, strict=True):
         path = request.object_path
         reply, tries = None, 0
         while reply is None or (
             kube_objects.verdict(reply) == kube_objects.LATE and tries < kube_objects.TRIES
         ):
             if path not in written:
-                _check_unedited(client, based)
+                _check_unedited(client, request, basis)
             reply, tries = _sent(client, _refreshed(client, request), saved.id), tries + 1
         written.add(path)
         action = _ACTIONS.get(request.method, "configured")
