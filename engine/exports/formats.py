@@ -1,7 +1,7 @@
 """File formats of an export: each writes records to one file."""
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal
 
@@ -49,7 +49,23 @@ def write(path: Path, batch: Sequence[StoredRecord], form: Format) -> int:
 
     Formats of CloudEvents leave out all other records. Raises ExportError if the format needs a missing package.
     """
-    return _WRITERS[form](path, batch)
+    match form:
+        case "jsonl":
+            lines = [encode_line(record) for record in batch]
+        case "cloudevents":
+            # Other systems may append records that are no CloudEvents.
+            own = (record for record in batch if not isinstance(codec.decode(record), codec.Malformed))
+            events = (_one_line(msgspec.json.encode(_event(record))) for record in own)
+            lines = [line for line in events if line is not None]
+        case "parquet":
+            try:
+                parquet.write(path, batch)
+            except ImportError:
+                raise MissingPackageError("Parquet needs the package pyarrow") from None
+            return len(batch)
+    with private_files.opened(path) as file:
+        file.write(b"".join(line + b"\n" for line in lines))
+    return len(lines)
 
 
 def read(content: bytes) -> list[tuple[StoredRecord, Record]]:
@@ -74,16 +90,6 @@ def read(content: bytes) -> list[tuple[StoredRecord, Record]]:
     return result
 
 
-def _write_lines(path: Path, lines: Sequence[bytes]) -> int:
-    with private_files.opened(path) as file:
-        file.write(b"".join(line + b"\n" for line in lines))
-    return len(lines)
-
-
-def _write_jsonl(path: Path, batch: Sequence[StoredRecord]) -> int:
-    return _write_lines(path, [encode_line(record) for record in batch])
-
-
 def encode_line(record: StoredRecord) -> bytes:
     """Return a record as a line of the format jsonl, without a line end."""
     text, encoded = _text(record.value)
@@ -106,24 +112,6 @@ def _text(value: bytes) -> tuple[str | None, str | None]:
         return value.decode(), None
     except UnicodeDecodeError:
         return None, base64.b64encode(value).decode()
-
-
-def _write_cloudevents(path: Path, batch: Sequence[StoredRecord]) -> int:
-    lines = (_one_line(msgspec.json.encode(_event(record))) for record in batch if _is_event(record))
-    return _write_lines(path, [line for line in lines if line is not None])
-
-
-def _write_parquet(path: Path, batch: Sequence[StoredRecord]) -> int:
-    try:
-        parquet.write(path, batch)
-    except ImportError:
-        raise MissingPackageError("Parquet needs the package pyarrow") from None
-    return len(batch)
-
-
-def _is_event(record: StoredRecord) -> bool:
-    """Whether a record is a CloudEvent; other systems may append records that are not."""
-    return not isinstance(codec.decode(record), codec.Malformed)
 
 
 def _one_line(content: bytes) -> bytes | None:
@@ -152,10 +140,3 @@ def _event(record: StoredRecord) -> dict[str, object]:
         media_type = record.headers.get(records.CONTENT_TYPE) or "application/octet-stream"
         return {**own, "datacontenttype": media_type, **location, "data_base64": record.value}
     return {**own, "datacontenttype": records.JSON, **location, "data": msgspec.Raw(record.value)}
-
-
-_WRITERS: Final[dict[Format, Callable[[Path, Sequence[StoredRecord]], int]]] = {
-    "jsonl": _write_jsonl,
-    "cloudevents": _write_cloudevents,
-    "parquet": _write_parquet,
-}
