@@ -40,12 +40,6 @@ class _CandidateOutput(Struct, frozen=True, gc=False):
     position: Position
 
 
-class _Early(Struct):
-    """Outputs read before their step: for each output id, the record's mark (``chain.mark_of``) and position."""
-
-    marks: dict[str, tuple[str, str]] = {}
-
-
 class RecordOrigins:
     """Checks all records. ``findings`` are errors, ``notes`` are foreign records without effect.
 
@@ -86,14 +80,15 @@ class RecordOrigins:
         self._refused: set[Position] = set()
         """Positions of refused inputs: those in ``_inputs``, and those that were refused before they were read."""
         self._seen: dict[Partition, int] = {}
-        self._early: dict[tuple[int, int, int], _Early] = {}
+        self._early: dict[tuple[int, int, int], dict[str, tuple[str, str]]] = {}
+        """Outputs read before their step: the mark (``chain.mark_of``) and position of the record, by output id."""
         self._broken: dict[int, Finding] = {}
         self._previous: dict[str, int] = {}
 
     @property
     def entry_count(self) -> int:
         """Number of entries in memory: for outputs whose steps are not computed yet, and for foreign records."""
-        early = sum(len(step.marks) for step in self._early.values())
+        early = sum(map(len, self._early.values()))
         kept = self._firsts, self._repeats, self._later, self._inputs, self._refused
         return early + sum(map(len, kept))
 
@@ -219,8 +214,8 @@ class RecordOrigins:
         if record.topic != topics.DECISIONS and shard is not None:
             _, term, number = ids.step_of(output)
             if number > self.chains[shard].number:
-                early = self._early.setdefault((shard, term, number), _Early())
-                early.marks[output] = (chain.mark_of(record), str(record.position))
+                early = self._early.setdefault((shard, term, number), {})
+                early[output] = (chain.mark_of(record), str(record.position))
 
     def _take_step(self, record: StoredRecord, step: decisions.StepTaken) -> None:
         if step.number <= self._starts[record.partition] or record.number > self._until:
@@ -258,8 +253,8 @@ class RecordOrigins:
                     f"the step's number is smaller than that of the last input of {topic} that it processed"
                 )
                 self.findings.append(Finding(kind="order", where=where, message=message))
-        early = self._early.pop((step.shard, step.term, step.number), None)
-        for output, (mark, position) in ({} if early is None else early.marks).items():
+        early = self._early.pop((step.shard, step.term, step.number), {})
+        for output, (mark, position) in early.items():
             index = int(output.rpartition("-")[2])
             if step.declared and chain.mark_at(step.declared, index) != mark:
                 continue
