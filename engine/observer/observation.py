@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from engine.agent.discovery import group_kind
 from engine.domain import marks, namespaces
 from engine.kubeapi.values import resource_versions
 from engine.objects import dependencies
@@ -115,11 +116,11 @@ class Observations:
         ``is_listed``: the value comes from a list, not from a watch.
         """
         kind, name = value.kind, value.name
-        version = _version_of(value)
+        version = resource_versions.number(value.resource_version) or 0
         if not kind or not name or not version:
             return None
         namespace, uid = value.namespace, value.uid
-        group = recorded_group(_group_of(value), kind)
+        group = recorded_group(*group_kind(value.api_version, kind))
         known = self._known.get(keys.object_key(f"{kind}.{group}" if group else kind, namespace, name))
         # An earlier version is an outdated event of a watch. In a list it is valid: the control plane was restored
         # from a backup.
@@ -211,15 +212,6 @@ class _Head(Struct, frozen=True, rename="camel"):
 
 
 _HEAD: Final = msgspec.json.Decoder(_Head)
-
-
-def _group_of(value: KubeObject) -> str:
-    group, slash, _ = value.api_version.rpartition("/")
-    return group if slash else ""
-
-
-def _version_of(value: KubeObject) -> int:
-    return resource_versions.number(value.resource_version) or 0
 
 
 def _shown(value: KubeObject) -> Json:
