@@ -1,6 +1,5 @@
 """Periodic failure drills of a server, and their metrics for alerts."""
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
@@ -16,6 +15,7 @@ from engine.log import port
 from engine.plans import drills
 from engine.plans.predictions import Prediction
 from engine.plans.questions import PlanError, Question
+from engine.process import stop_signals
 from engine.writing.read_side import ReadSide
 from events import times
 from projections import query
@@ -50,16 +50,10 @@ class Drills(Collector):
         """Drill until the process stops; a failed drill is logged and keeps the results of the last one."""
         stopping = self._reads.stopping
         while not stopping.is_set():
-            drill = asyncio.create_task(self.drill())
-            stop = asyncio.create_task(stopping.wait())
-            await asyncio.wait((drill, stop), return_when=asyncio.FIRST_COMPLETED)
-            for task in (drill, stop):
-                task.cancel()
-            (error, _) = await asyncio.gather(drill, stop, return_exceptions=True)
-            if isinstance(error, PlanError | port.LogError | ProjectionError):
+            try:
+                await stop_signals.until_set(stopping, self.drill())
+            except (PlanError, port.LogError, ProjectionError) as error:
                 _log.warning("drill failed", reason=str(error))
-            elif isinstance(error, Exception):
-                raise error
             with anyio.move_on_after(self._every_s):
                 await stopping.wait()
 

@@ -22,6 +22,7 @@ from engine.log import port
 from engine.observer import shadow
 from engine.observer.observer import GATHER_S, Observer
 from engine.observer.report import Report
+from engine.process import stop_signals
 from engine.scheduler import election, writer
 from engine.scheduler.decider import Decider
 from engine.scheduler.scheduler import Scheduler
@@ -179,24 +180,13 @@ class Observing(Collector):
 
     async def _observe(self, stopping: asyncio.Event) -> None:
         """Run the observer and the scheduler until ``stopping`` is set or one of them fails."""
-        running = [asyncio.create_task(self._observer.run()), asyncio.create_task(_set(stopping))]
+        parts = [self._observer.run()]
         if self._scheduler is not None:
-            running.append(asyncio.create_task(self._scheduler.run()))
-        try:
-            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            for part in done:
-                part.result()
-        finally:
-            for part in running:
-                part.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
+            parts.append(self._scheduler.run())
+        await stop_signals.until_set(stopping, *parts)
 
 
 def _reason(group: ExceptionGroup[port.LogError]) -> str:
     """Return the message of the first error in nested groups."""
     first = group.exceptions[0]
     return _reason(first) if isinstance(first, ExceptionGroup) else str(first)
-
-
-async def _set(event: asyncio.Event) -> None:
-    await event.wait()

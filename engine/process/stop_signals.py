@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from typing import Final
 
 from engine.http import server as http_server
@@ -36,6 +36,19 @@ def stopping_servers(servers: Sequence[http_server.Server], stopping: asyncio.Ev
 
     with on_signals(stop):
         yield
+
+
+async def until_set(stopping: asyncio.Event, *parts: Coroutine[object, object, None]) -> None:
+    """Run parts until one of them ends or the event is set, then cancel the others; raises the error of a part."""
+    tasks = [asyncio.ensure_future(part) for part in (*parts, stopping.wait())]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @contextlib.contextmanager
