@@ -4,13 +4,12 @@ import asyncio
 import multiprocessing
 import queue
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.queues import Queue
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
-import msgspec
 from msgspec import Struct, structs
 
 from engine.log import port
@@ -37,6 +36,7 @@ class Progress(Struct, frozen=True):
 
 
 Show: TypeAlias = Callable[[Progress], None]
+_Result = TypeVar("_Result")
 _Reading: TypeAlias = tuple[int, int, int]
 """Index of a process, sequence number of the last record that it has read, and count of its steps so far."""
 
@@ -69,8 +69,7 @@ def verify(
     EmptyScopeError.
     """
     whole = _Part(0, location, scope, since_snapshot)
-    reports = _in_processes(_verify, whole, processes, show)
-    return verification.merged(msgspec.json.decode(report, type=verification.Report) for report in reports)
+    return verification.merged(_in_processes(_verified, whole, processes, show))
 
 
 def audit(
@@ -85,8 +84,7 @@ def audit(
 
     Raises LogError, EmptyScopeError.
     """
-    results = _in_processes(_audit, _Part(0, location, scope, rules=changed), processes, show)
-    merged = audits.merged(msgspec.json.decode(result, type=audits.Audit) for result in results)
+    merged = audits.merged(_in_processes(_audited, _Part(0, location, scope, rules=changed), processes, show))
     asyncio.run(_explain(location, merged, changed))
     return merged
 
@@ -97,8 +95,11 @@ async def _explain(location: log_locations.LogLocation, audit: audits.Audit, cha
 
 
 def _in_processes(
-    work: Callable[[_Part], bytes], whole: _Part, processes: int, show: Show | None
-) -> list[bytes]:
+    work: Callable[[_Part], Coroutine[object, object, _Result]],
+    whole: _Part,
+    processes: int,
+    show: Show | None,
+) -> list[_Result]:
     """Divide the shards among processes that run ``work``; show their progress and return the result of each."""
     last = asyncio.run(_last_number(whole.location))
     until = last if whole.scope.last is None else min(whole.scope.last, last)
@@ -113,7 +114,7 @@ def _in_processes(
     readings: Queue[_Reading] = context.Queue()
     reached = {part.index: (0, 0) for part in parts}
     with ProcessPoolExecutor(len(parts), context, initializer=_begin, initargs=(readings,)) as pool:
-        futures = [pool.submit(work, part) for part in parts]
+        futures = [pool.submit(_run, work, part) for part in parts]
         try:
             while not all(future.done() for future in futures):
                 _collect(readings, reached)
@@ -126,7 +127,7 @@ def _in_processes(
                 future.cancel()
 
 
-def _result(future: "Future[bytes]") -> bytes:
+def _result(future: Future[_Result]) -> _Result:
     try:
         return future.result()
     except BrokenProcessPool:
@@ -165,12 +166,8 @@ def _begin(readings: "Queue[_Reading]") -> None:
     interpreter_settings.tune()
 
 
-def _verify(part: _Part) -> bytes:
-    return msgspec.json.encode(asyncio.run(_verified(part)))
-
-
-def _audit(part: _Part) -> bytes:
-    return msgspec.json.encode(asyncio.run(_audited(part)))
+def _run(work: Callable[[_Part], Coroutine[object, object, _Result]], part: _Part) -> _Result:
+    return asyncio.run(work(part))
 
 
 async def _audited(part: _Part) -> audits.Audit:
