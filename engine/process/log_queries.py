@@ -54,7 +54,11 @@ class LogInquiry:
         return report
 
     async def _read(self, work: Callable[[port.NumberedLog], Awaitable[_Result]]) -> _Result:
-        return await asyncio.to_thread(asyncio.run, _with_reader(self._place, work))
+        async def read() -> _Result:
+            async with log_locations.opened(self._place) as log:
+                return await work(log)
+
+        return await asyncio.to_thread(asyncio.run, read())
 
 
 async def _differing_tables(log: port.NumberedLog, path: Path) -> dict[str, str]:
@@ -64,10 +68,3 @@ async def _differing_tables(log: port.NumberedLog, path: Path) -> dict[str, str]
         return await view_verification.differing(log, reader, manifests.check)
     finally:
         await asyncio.to_thread(reader.close)
-
-
-async def _with_reader(
-    location: log_locations.LogLocation, work: Callable[[port.NumberedLog], Awaitable[_Result]]
-) -> _Result:
-    async with log_locations.opened(location) as log:
-        return await work(log)

@@ -35,7 +35,7 @@ from engine.writing.write_api import ProjectedObjects, WriteApi
 from events.json_values import Json
 from events.kube_objects import KubeObject
 from projections import object_tables
-from projections.port import ProjectionError, Rows, Views
+from projections.port import ProjectionError, Views
 
 ANSWER_SECONDS: Final = 3.0
 """Seconds to wait for the keys. A replica that has the keys answers within half a second."""
@@ -180,14 +180,11 @@ def _opened(text: str, own: X25519PrivateKey, fingerprint: str) -> Keys | None:
 
 def _open_requests(views: Views, fingerprint: str) -> list[tuple[str, bytes]]:
     """Return the requests for the keys with this fingerprint: object name and public key."""
-    with views.store.reading() as rows:
-        return list(_waiting(rows, fingerprint))
-
-
-def _waiting(rows: Rows, fingerprint: str) -> list[tuple[str, bytes]]:
-    requests: list[tuple[str, bytes]] = []
     selection = object_tables.Selection(kind=_MAPS, namespace=authorized.KEYS_NAMESPACE)
-    for item in object_tables.page(rows, selection).items:
+    with views.store.reading() as rows:
+        items = object_tables.page(rows, selection).items
+    requests: list[tuple[str, bytes]] = []
+    for item in items:
         name, data = item.name, _data(item)
         if (
             name.startswith(authorized.KEY_REQUEST_PREFIX)
