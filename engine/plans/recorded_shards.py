@@ -3,7 +3,7 @@
 from engine.deciders.facts import Facts
 from engine.deciders.shard_fold import ShardFold
 from engine.plans import fork_log
-from engine.reconcilers import recovery, replay, snapshot_schedule, snapshot_storage
+from engine.reconcilers import recovery, replay, snapshot_storage, snapshots
 from events import topics
 
 
@@ -29,9 +29,10 @@ class RecordedShards:
         The fork must not be older than that of the last call.
         """
         if not self._replays:
-            schedule = snapshot_schedule.SnapshotSchedule(log, int, self._storage, keeps=False)
-            shards = range(topics.SHARDS)
-            self._replays = await replay.rebuild_all(log, shards, await schedule.newest(shards))
+            shards, newest = range(topics.SHARDS), dict[int, snapshots.Snapshot]()
+            if self._storage is not None:
+                newest = await snapshots.newest_of_shards(log, self._storage, shards, discards=False)
+            self._replays = await replay.rebuild_all(log, shards, newest)
         else:
             for group in self._replays:
                 group.follow(log)

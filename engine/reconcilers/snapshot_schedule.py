@@ -23,20 +23,14 @@ Fewer are read again in less than a second.
 
 
 class SnapshotSchedule:
-    """Snapshots of one worker; none without ``storage``. ``clock`` returns milliseconds since 1970.
-
-    With ``keeps`` False they are only read, neither stored nor deleted.
-    """
+    """Snapshots of one worker; none without ``storage``. ``clock`` returns milliseconds since 1970."""
 
     def __init__(
         self,
         log: port.Log,
         clock: Callable[[], int],
         storage: snapshot_storage.SnapshotStorage | None,
-        *,
-        keeps: bool = True,
     ) -> None:
-        self._keeps = keeps
         self._log = log
         self._clock = clock
         self._storage = storage
@@ -46,19 +40,16 @@ class SnapshotSchedule:
     @property
     def is_on(self) -> bool:
         """Whether snapshots are stored at all."""
-        return self._storage is not None and self._keeps
+        return self._storage is not None
 
     async def newest(self, shards: Sequence[int]) -> dict[int, snapshots.Snapshot]:
         """Return the newest snapshot of each shard that has one, and start counting new records from it."""
-        newest_of: dict[int, snapshots.Snapshot] = {}
         self._stored_moves, self._stored_ms = 0, self._clock()
         if self._storage is None:
-            return newest_of
-        for store, store_shards in self._storage.of(shards):
-            snapshot = await snapshots.newest(self._log, store, store_shards, discards=self._keeps)
-            if snapshot is not None:
-                newest_of.update(dict.fromkeys(store_shards, snapshot))
-                self._stored_moves = snapshot.number if self._storage.is_shared else self._log.change_count()
+            return {}
+        newest_of = await snapshots.newest_of_shards(self._log, self._storage, shards)
+        for snapshot in newest_of.values():
+            self._stored_moves = snapshot.number if self._storage.is_shared else self._log.change_count()
         return newest_of
 
     def due_ms(self, *, is_storm: bool) -> int | None:
@@ -68,9 +59,7 @@ class SnapshotSchedule:
         (``is_storm``).
         """
         new_records = self._log.change_count() - self._stored_moves
-        if not self.is_on or new_records < SNAPSHOT_RECORDS_MIN:
-            return None
-        if new_records < SNAPSHOT_RECORDS_MAX and is_storm:
+        if not self.is_on or new_records < (SNAPSHOT_RECORDS_MAX if is_storm else SNAPSHOT_RECORDS_MIN):
             return None
         return self._stored_ms + SNAPSHOT_INTERVAL_MS * (new_records < SNAPSHOT_RECORDS)
 
@@ -78,7 +67,7 @@ class SnapshotSchedule:
         self, facts: Facts, folds: Sequence[tuple[shard_fold.ShardFold, int]], *, is_whole: bool
     ) -> None:
         """Store the shards, each given with the offset of its last step; ``is_whole``: no assigned shard is missing."""
-        if self._storage is None or not self._keeps or (self._storage.is_shared and not is_whole):
+        if self._storage is None or (self._storage.is_shared and not is_whole):
             # An incomplete snapshot must not replace one that has all shards.
             return
         # Set before writing: if the storage fails, the next attempt waits until the next snapshot is due.

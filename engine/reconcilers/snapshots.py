@@ -148,6 +148,22 @@ async def newest(
     return None
 
 
+async def newest_of_shards(
+    log: port.Log,
+    storage: snapshot_storage.SnapshotStorage,
+    shards: Sequence[int],
+    *,
+    discards: bool = True,
+) -> dict[int, Snapshot]:
+    """Return ``newest`` of each shard that has a usable snapshot."""
+    newest_of: dict[int, Snapshot] = {}
+    for store, store_shards in storage.of(shards):
+        snapshot = await newest(log, store, store_shards, discards=discards)
+        if snapshot is not None:
+            newest_of.update(dict.fromkeys(store_shards, snapshot))
+    return newest_of
+
+
 async def _check(log: port.Log, snapshot: Snapshot, shards: Sequence[int]) -> None:
     """Raise UnusableError unless the log has, for each shard, the step after which its state was stored."""
     for shard in shards:

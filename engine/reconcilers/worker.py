@@ -49,8 +49,7 @@ class _CommittedTurn(Struct, frozen=True):
 class Worker:
     """Owner of shards of a log; call ``turn`` repeatedly or ``run``.
 
-    ``owner`` grants the right to write their steps. With ``keeps_snapshots`` False the worker starts from the
-    snapshots in ``storage`` and leaves them as they are.
+    ``owner`` grants the right to write their steps.
     """
 
     def __init__(
@@ -60,8 +59,6 @@ class Worker:
         shards: Iterable[int] = range(topics.SHARDS),
         storage: snapshot_storage.SnapshotStorage | None = None,
         owner: port.Owner | None = None,
-        *,
-        keeps_snapshots: bool = True,
     ) -> None:
         self._log = log
         self._clock = clock
@@ -69,7 +66,7 @@ class Worker:
         self._assigned = tuple(sorted(shards))
         self._fenced = paused_shards.FencedShards(clock)
         self._quarantine = paused_shards.Quarantine(clock)
-        self._snapshots = SnapshotSchedule(log, clock, storage, keeps=keeps_snapshots)
+        self._snapshots = SnapshotSchedule(log, clock, storage)
         self.measures = turns.Measures()
         self._has_failed = True
         self.facts = Facts()

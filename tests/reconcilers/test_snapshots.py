@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,14 +14,12 @@ from engine.deciders.facts import Facts, FactsState
 from engine.deciders.shard_fold import ShardFold
 from engine.log import memory, port, sqlite
 from engine.process import installation
-from engine.process.replica import clock_ms
 from engine.proof import verification
-from engine.reconcilers import replay, snapshot_schedule, snapshot_storage, snapshots, worker
+from engine.reconcilers import replay, snapshot_storage, snapshots, worker
 from engine.simulation import defaults
 from events import decisions, policies, rebalance_decisions, records, release, shapes, topics
 from events.keys import shard_of
 from events.records import StoredRecord
-from tests.background import background
 from tests.builders.inputs import (
     deployment,
     joined,
@@ -34,7 +31,7 @@ from tests.builders.inputs import (
     ref,
 )
 from tests.builders.manifests import images, on
-from tests.deciders.story import Story
+from tests.reconcilers.snapshot_stories import begun, restarted, storage_of
 from tests.simulation import world
 from tests.simulation.moves import playing
 
@@ -54,26 +51,6 @@ class CountingLog(memory.MemoryLog):
         return stored
 
 
-class SignallingSnapshots(world.MemorySnapshots):
-    """A snapshot store that signals each write."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.written = asyncio.Event()
-        self._loop = asyncio.get_running_loop()
-
-    def write(self, number: int, parts: Sequence[bytes]) -> None:
-        super().write(number, parts)
-        self._loop.call_soon_threadsafe(self.written.set)
-
-
-class FullDisk(world.MemorySnapshots):
-    """A snapshot store whose writes fail."""
-
-    def write(self, number: int, parts: Sequence[bytes]) -> None:
-        raise OSError(28, f"no space left for snapshot {number} in {len(parts)} parts")
-
-
 def whole(fold: ShardFold, facts: Facts) -> tuple[object, ...]:
     """Return the whole state of a shard and its facts, with the derived indexes."""
     kept = msgspec.json.encode([fold.state, fold.ends, fold.inputs, facts.state])
@@ -89,25 +66,6 @@ async def differing(log: port.NumberedLog, kept: snapshot_storage.SnapshotStore)
     restored = (await replay.rebuild(log, OWNED, snapshot)).shards
     rebuilt = (await replay.rebuild(log, OWNED)).shards
     return [shard for shard in OWNED if whole(*restored[shard]) != whole(*rebuilt[shard])]
-
-
-def storage_of(kept: snapshot_storage.SnapshotStore | None) -> snapshot_storage.SnapshotStorage | None:
-    return None if kept is None else snapshot_storage.SingleSnapshotStorage(kept)
-
-
-async def begun(
-    log: port.NumberedLog | None = None, kept: snapshot_storage.SnapshotStore | None = None
-) -> Story:
-    story = Story(log)
-    story.worker = worker.Worker(story.log, story.clock, storage=storage_of(kept))
-    await story.submit(joined("member1"), joined("member2"), policy("p", on("member1", "member2")))
-    await story.submit(*(deployment(f"web{index}", 2) for index in range(20)))
-    return story
-
-
-async def restarted(story: Story, kept: snapshot_storage.SnapshotStore) -> None:
-    story.worker = worker.Worker(story.log, story.clock, storage=storage_of(kept))
-    await story.settle()
 
 
 async def read_by_a_restart(log: CountingLog, kept: snapshot_storage.SnapshotStore | None) -> int:
@@ -309,45 +267,6 @@ async def test_snapshot_of_fewer_shards_is_discarded() -> None:
     await few.store_snapshot()
     assert await snapshots.newest(log, kept, range(3)) is not None
     assert await snapshots.newest(log, kept, OWNED) is None
-
-
-# --- schedule ---
-
-
-async def test_full_disk_stops_nothing() -> None:
-    story = await begun(kept=FullDisk())
-    await story.worker.store_snapshot()
-    await story.submit(deployment("web1", 5))
-    assert story.placed(key("web1")) == {"member1": 5, "member2": 5}
-
-
-async def test_snapshot_is_due_after_many_records_or_after_few_and_some_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_RECORDS", 300)
-    monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_RECORDS_MIN", 30)
-    kept = world.MemorySnapshots()
-    story = await begun(kept=kept)
-    kept.snapshots.clear()
-    await story.submit(*(deployment(f"web{index}", 3) for index in range(10)))
-    assert kept.numbers() == []
-    await story.pass_ms(snapshot_schedule.SNAPSHOT_INTERVAL_MS)
-    assert len(kept.numbers()) == 1
-    await story.submit(*(deployment(f"web{index}", 4) for index in range(100)))
-    assert len(kept.numbers()) == 2
-    number = kept.numbers()[0]
-    await story.pass_ms(snapshot_schedule.SNAPSHOT_INTERVAL_MS)
-    assert kept.numbers()[0] == number
-
-
-async def test_idle_worker_wakes_for_its_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_RECORDS_MIN", 1)
-    monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_INTERVAL_MS", 100)
-    kept = SignallingSnapshots()
-    async with background(worker.Worker(memory.MemoryLog(), clock_ms, storage=storage_of(kept)).run()):
-        async with asyncio.timeout(5):
-            await kept.written.wait()
-    assert kept.snapshots
 
 
 # --- files ---
