@@ -87,8 +87,8 @@ class Snapshot:
 
 
 def chain_of(state: ShardState) -> chain.Chain:
-    """Return the chain of a shard, ready for its next step: all outputs of the last step count as folded."""
-    return chain.Chain(state.shard, state.number, state.term, state.digest, is_open=state.number > 0)
+    """Return the chain of a shard, ready for its next step: all outputs of the last step are folded."""
+    return chain.Chain(state.shard, state.number, state.term, state.digest)
 
 
 def copied(fold: shard_fold.ShardFold) -> shard_fold.ShardFold:
