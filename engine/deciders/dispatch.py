@@ -86,8 +86,9 @@ def _desired_works(
 ) -> Iterator[decisions.DispatchedWork]:
     """Yield the work that each cluster of a binding should have if nothing is suspended."""
     selecting = view.facts.overrides.policies_for(binding.template) if binding.template else ()
-    reading = state_preservation.reading(binding.claim, view.facts.reading(declared.ref))
     ref = declared.ref
+    interpreter = view.facts.interpreter(ref)
+    reading = state_preservation.reading(binding.claim, interpreter.reading if interpreter else None)
     overwrites = _overwrites(binding, view)
     is_counted = declared.replicas is not None and not workloads.is_single(ref.api_version, ref.kind)
     completions = _completions(binding, view.placements)

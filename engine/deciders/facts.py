@@ -31,7 +31,6 @@ from engine.domain import federated_quotas
 from engine.domain.clusters import READY, Cluster, Health, after, joined
 from engine.kubeapi.values.taints import Effect
 from engine.objects import clusters as manifests
-from engine.objects import interpreters as interpreter_objects
 from engine.objects import policies as policy_objects
 from engine.objects import priorities
 from engine.objects import taint_policies as taint_objects
@@ -135,24 +134,8 @@ class Facts:
         """Whether any policy sets a scheduling priority; if none does, ranking is skipped."""
         return bool(self._prioritizing)
 
-    def reading(self, ref: shapes.WorkloadRef) -> shapes.Reading | None:
-        """Return how members read objects of a kind, in addition to the built-in rules; None if these suffice."""
-        interpreter = self.interpreter(ref)
-        return (
-            interpreter.reading if interpreter else interpretation.READINGS.get((ref.api_version, ref.kind))
-        )
-
-    def status_fields(self, ref: shapes.WorkloadRef) -> tuple[interpreter_objects.StatusField, ...]:
-        """Return the status fields of a kind that are aggregated over all members."""
-        interpreter = self.interpreter(ref)
-        return (
-            interpreter.spec.status_fields
-            if interpreter
-            else interpretation.FIELDS.get((ref.api_version, ref.kind), ())
-        )
-
     def interpreter(self, ref: shapes.WorkloadRef) -> interpretation.Interpreter | None:
-        """Return the interpreter of a custom kind; None if there is none."""
+        """Return the interpreter of a kind; None if there is none."""
         return self.interpreters.get(ref.api_version, ref.kind)
 
     def version_of(self, cluster: str) -> int:

@@ -25,14 +25,14 @@ _FURTHER: Final[dict[_Kind, tuple[interpreters.StatusField, ...]]] = {
     ("batch/v1", "Job"): (interpreters.StatusField(json_path=job_statuses.STARTED),),
 }
 
-FIELDS: Final[dict[_Kind, tuple[interpreters.StatusField, ...]]] = {
+_FIELDS: Final[dict[_Kind, tuple[interpreters.StatusField, ...]]] = {
     kind: (
         *(interpreters.StatusField(json_path=path, aggregate="Sum") for path in paths),
         *_FURTHER.get(kind, ()),
     )
     for kind, paths in status_values.COUNTS.items()
 }
-"""Status fields of built-in kinds that the engine aggregates, by kind."""
+"""Status fields of kinds of Kubernetes that the engine aggregates, by kind."""
 
 _BALANCED: Final = (status_values.ADDRESSES, status_values.HOST_NAMES)
 
@@ -51,16 +51,6 @@ _PROJECTED: Final[dict[_Kind, tuple[str, ...]]] = {
 }
 """Fields that the projections aggregate: a Job's end, addresses, times and phases."""
 
-READINGS: Final = {
-    kind: shapes.Reading(
-        values=tuple(
-            sorted({*(field.json_path for field in FIELDS.get(kind, ())), *_PROJECTED.get(kind, ())})
-        )
-    )
-    for kind in (*FIELDS, *(kind for kind in _PROJECTED if kind not in FIELDS))
-}
-"""Status values that works request from members, by built-in kind."""
-
 
 class Interpreter(Struct, frozen=True):
     """An interpreter of a custom kind: its spec, and in ``reading`` the rules for members."""
@@ -73,6 +63,35 @@ class Interpreter(Struct, frozen=True):
     def kind(self) -> _Kind:
         """API version and name of the kind."""
         return self.spec.target.api_version, self.spec.target.kind
+
+
+def _reading(spec: interpreters.Interpretation) -> shapes.Reading | None:
+    """Return how members read objects of the kind, in addition to the built-in rules; None if these suffice."""
+    alternatives = () if spec.health is None else interpreters.health_rules(spec.health)
+    rule = alternatives[0][0] if alternatives else None
+    is_single = alternatives == ((rule,),) and rule is not None
+    reading = shapes.Reading(
+        values=tuple(sorted({field.json_path for field in spec.status_fields})),
+        health=rule if is_single else None,
+        alternatives=() if is_single else alternatives,
+        retained=spec.retained_fields,
+        replicas="" if replica_fields.is_default(spec.replicas_path) else spec.replicas_path,
+    )
+    return None if reading == shapes.Reading() else reading
+
+
+def _of_kubernetes(kind: _Kind) -> Interpreter:
+    """Return the interpreter of a kind of Kubernetes, whose replicas and health have rules in code."""
+    fields = _FIELDS.get(kind, ())
+    paths = {*(field.json_path for field in fields), *_PROJECTED.get(kind, ())}
+    spec = interpreters.Interpretation(
+        target=interpreters.Target(api_version=kind[0], kind=kind[1]), status_fields=fields
+    )
+    return Interpreter("", spec, shapes.Reading(values=tuple(sorted(paths))))
+
+
+_BUILT_IN: Final = {kind: _of_kubernetes(kind) for kind in (*_FIELDS, *_PROJECTED)}
+"""Interpreters of kinds that no ReplicaInterpreter describes."""
 
 
 class Interpreters:
@@ -89,8 +108,9 @@ class Interpreters:
         return iter(self._by_name.values())
 
     def get(self, api_version: str, kind: str) -> Interpreter | None:
-        """Return the interpreter in use for a kind."""
-        return self._in_use.get((api_version, kind)) if self._in_use else None
+        """Return the interpreter in use for a kind; None if the kind has none."""
+        key = api_version, kind
+        return self._in_use.get(key) or _BUILT_IN.get(key)
 
     def put(self, name: str, raw: msgspec.Raw) -> list[Change]:
         """Store the interpreter of the ReplicaInterpreter ``name``, in place of its last one; return the changes."""
@@ -113,18 +133,3 @@ class Interpreters:
             if other.kind == kind:
                 self._in_use[kind] = other
         return [InterpreterChanged(*kind)]
-
-
-def _reading(spec: interpreters.Interpretation) -> shapes.Reading | None:
-    """Return how members read objects of the kind, in addition to the built-in rules; None if these suffice."""
-    alternatives = () if spec.health is None else interpreters.health_rules(spec.health)
-    rule = alternatives[0][0] if alternatives else None
-    is_single = alternatives == ((rule,),) and rule is not None
-    reading = shapes.Reading(
-        values=tuple(sorted({field.json_path for field in spec.status_fields})),
-        health=rule if is_single else None,
-        alternatives=() if is_single else alternatives,
-        retained=spec.retained_fields,
-        replicas="" if replica_fields.is_default(spec.replicas_path) else spec.replicas_path,
-    )
-    return None if reading == shapes.Reading() else reading

@@ -37,13 +37,14 @@ def decide(binding: Binding, view: View) -> Outputs[None]:
     )
     if sum(len(member.status) for member in members) > limits.STATUSES_CHARS_MAX:
         members = tuple(structs.replace(member, status="") for member in members)
+    interpreter = view.facts.interpreter(binding.declared.ref)
     aggregated = decisions.StatusAggregated(
         key=binding.key,
         members=_bounded(members),
         observed_generation=binding.declared.generation,
         fully_applied=bool(targets)
         and all((report := binding.reports.get(name)) is not None and not report.fault for name in targets),
-        fields=_fields(members, view.facts.status_fields(binding.declared.ref)),
+        fields=_fields(members, interpreter.spec.status_fields) if interpreter else {},
     )
     if not members and not binding.shown:
         return
