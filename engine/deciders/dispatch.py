@@ -91,6 +91,7 @@ def _desired_works(
     reading = state_preservation.reading(binding.claim, interpreter.reading if interpreter else None)
     overwrites = _overwrites(binding, view)
     is_counted = declared.replicas is not None and not workloads.is_single(ref.api_version, ref.kind)
+    default = interpreter.spec.default_replicas if interpreter else None
     completions = _completions(binding, view.placements)
     for cluster, count in _targets(binding, declared, required) if required else binding.clusters:
         # If scheduling failed, the binding may still name a cluster that is no longer a member.
@@ -102,7 +103,8 @@ def _desired_works(
         yield decisions.DispatchedWork(
             cluster=cluster,
             state="applied",
-            replicas=count if is_counted else NO_REPLICAS,
+            # A default count is not written to a cluster with all replicas: an absent one may mean "no limit" there.
+            replicas=count if is_counted and not count == declared.replicas == default else NO_REPLICAS,
             overrides=overrides,
             labels=state_preservation.labels(binding, cluster),
             reading=reading,

@@ -14,7 +14,7 @@ from msgspec import Struct
 from engine.objects import policies
 from events import enums, json_paths, kube_objects, shapes
 
-Aggregate = Literal["Sum", "Max", "First"]
+Aggregate = Literal["Sum", "Max", "First", "Last"]
 
 JUDGED_KINDS: Final = frozenset(
     {
@@ -65,7 +65,7 @@ class Health(Check, frozen=True, kw_only=True, rename="camel"):
 
 
 class StatusField(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A status value, and how it is aggregated over all clusters: sum, maximum, or the value of the first cluster."""
+    """A status value, and how it is aggregated over all clusters: sum, maximum, first or last cluster's value."""
 
     json_path: str
     aggregate: Aggregate = "First"
@@ -82,12 +82,14 @@ class Dependency(Struct, frozen=True, kw_only=True, rename="camel"):
 class Interpretation(Struct, frozen=True, kw_only=True, rename="camel"):
     """The spec of a ReplicaInterpreter.
 
+    ``default_replicas`` is the number of replicas of an object without a count at ``replicas_path``.
     ``pod_spec_paths`` are JSON paths of pod specs. The objects to which these refer are dependencies. The first pod
     spec has the requests of a replica, unless there is a ``requests_path``.
     """
 
     target: Target
     replicas_path: str = ""
+    default_replicas: int | None = None
     requests_path: str = ""
     pod_spec_paths: tuple[str, ...] = ()
     health: Health | None = None

@@ -132,12 +132,13 @@ def _single_requests(manifest: msgspec.Raw | bytes) -> Requests | None:
 
 
 def custom_size(manifest: bytes, spec: interpreters.Interpretation) -> Size:
-    """Return the size of a custom workload as its interpreter declares it; NONE if there is no count at the path.
+    """Return the size of a custom workload as its interpreter declares it; NONE if there is no count.
 
     Requests that are not quantities are left out.
     """
     root: object = kube_objects.decoded(msgspec.json.decode, manifest)
-    count = _count(_value_at(root, spec.replicas_path))
+    written = _value_at(root, spec.replicas_path)
+    count = spec.default_replicas if written is None else _count(written)
     if count is None:
         return NONE
     if not spec.requests_path:

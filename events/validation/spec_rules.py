@@ -215,6 +215,8 @@ def interpreter_rules(value: object) -> Iterator[Fault]:
         items = list_at(spec, name)
         if len(items) > limits.STATUS_RULES_MAX:
             yield Fault(f"spec.{name}", f"has {len(items)} items, more than {limits.STATUS_RULES_MAX}")
+    if "replicasPath" not in spec and spec.get("defaultReplicas", 1) != 1:
+        yield Fault("spec.defaultReplicas", "must be 1 without a replicasPath", "write 1, or add the path")
     for index, item in enumerate(list_at(spec, "podSpecPaths")):
         yield from path_rules(str(item), f"spec.podSpecPaths[{index}]")
     seen: set[str] = set()

@@ -7,7 +7,7 @@ from events.json_values import Json
 from events.kube_objects import KubeObject
 from tests.builders import manifests
 from tests.builders.inputs import interpreter, joined, key, policy, template
-from tests.builders.manifests import CONFIG_MAP, FLINK, on, raw, selector
+from tests.builders.manifests import CONFIG_MAP, EVEN, FLINK, on, raw, selector
 from tests.deciders.story import Story
 
 JOB = key("job", FLINK)
@@ -183,6 +183,36 @@ async def test_requests_path_is_used_before_the_pod_specs(story: Story) -> None:
     assert (await story.recorded(decisions.BindingDeclared, JOB))[-1].requests == {"cpu": "1"}
 
 
+async def test_default_number_of_replicas_is_divided_but_not_written_to_a_work_with_all_of_them(
+    story: Story,
+) -> None:
+    await story.submit(
+        policy("p", on(*MEMBERS, scheduling=EVEN), selector("job", FLINK)),
+        interpreter("spec.size", defaultReplicas=1),
+        template("job", FLINK, fields={"spec": {}}),
+    )
+    assert (await story.recorded(decisions.BindingDeclared, JOB))[-1].replicas == 1
+    assert list((await story.replicas(JOB)).values()) == [None]
+    await story.submit(template("job", FLINK, fields={"spec": {"size": 2}}))
+    assert await story.replicas(JOB) == {"member1": 1, "member2": 1}
+    await story.submit(interpreter("spec.size", defaultReplicas=2))
+    assert await story.replicas(JOB) == {"member1": 1, "member2": 1}
+    await story.submit(interpreter("spec.none", defaultReplicas=3))
+    await story.submit(policy("p", on(*MEMBERS), selector("job", FLINK)))
+    assert await story.replicas(JOB) == {"member1": None, "member2": None}
+    await story.submit(template("job", FLINK, fields={"spec": {"none": -1}}))
+    assert (await story.recorded(decisions.BindingDeclared, JOB))[-1].replicas is None
+
+
+async def test_last_cluster_with_a_value_gives_the_aggregated_value(story: Story) -> None:
+    await story.submit(interpreter(statusFields=[{"jsonPath": STATE, "aggregate": "Last"}]))
+    await story.report(JOB, "member1", values={STATE: "RUNNING"})
+    await story.report(JOB, "member2", values={})
+    assert (await story.recorded(decisions.StatusAggregated, JOB))[-1].fields == {STATE: "RUNNING"}
+    await story.report(JOB, "member2", values={STATE: "FAILED"})
+    assert (await story.recorded(decisions.StatusAggregated, JOB))[-1].fields == {STATE: "FAILED"}
+
+
 async def test_job_status_is_summed_over_its_clusters(story: Story) -> None:
     batch, kind = key("sum", manifests.JOB), manifests.JOB
     await story.submit(
@@ -237,6 +267,8 @@ async def test_status_is_aggregated_once_although_the_worker_restarts(story: Sto
             {"dependencies": [{"apiVersion": "v1", "kind": "Namespace", "namesPath": ".a"}]},
             "spec.dependencies[0].kind",
         ),
+        ({"defaultReplicas": 2}, "spec.defaultReplicas"),
+        ({"defaultReplicas": 0}, "spec.defaultReplicas"),
         ({"podSpecPaths": [".spec.pod["]}, "spec.podSpecPaths[0]"),
         ({"podSpecPaths": [".spec"] * 17}, "spec.podSpecPaths"),
         ({"retainedFields": ["metadata.labels"]}, "spec.retainedFields[0]"),
