@@ -21,6 +21,7 @@ NAMESPACE: Final = ("v1", "Namespace")
 CLUSTER_ROLE: Final = ("rbac.authorization.k8s.io/v1", "ClusterRole")
 PRIORITY_CLASS: Final = ("scheduling.k8s.io/v1", "PriorityClass")
 FLINK: Final = ("flink.example.io/v1", "FlinkJob")
+REBALANCERS: Final = "apps.karmada.io/v1alpha1"
 POLICIES: Final = "policy.karmada.io/v1alpha1"
 
 DUPLICATED: Final[Json] = {"replicaSchedulingType": "Duplicated"}
@@ -184,7 +185,7 @@ def rebalancer(
     spec: Json = {"workloads": list(workloads)}
     if ttl_s is not None:
         spec["ttlSecondsAfterFinished"] = ttl_s
-    return manifest("apps.karmada.io/v1alpha1", "WorkloadRebalancer", name, metadata=metadata, spec=spec)
+    return manifest(REBALANCERS, "WorkloadRebalancer", name, metadata=metadata, spec=spec)
 
 
 def interpreter(replicas_path: str = "", requests_path: str = "", /, **fields: object) -> Json:

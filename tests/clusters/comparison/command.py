@@ -19,7 +19,7 @@ import anyio
 from msgspec import Struct
 
 from tests.cli import servers
-from tests.clusters.comparison import reports, scenarios, states
+from tests.clusters.comparison import fleet_changes, reports, scenarios, states
 from tests.clusters.comparison.planes import Plane
 from tests.clusters.comparison.reports import Agents
 from tests.clusters.comparison.scenarios import Write
@@ -34,6 +34,9 @@ _CALM_S: Final = 20.0
 _LIMIT_S: Final = 120.0
 _REPORTED: Final = 3
 """Clusters report at every third step."""
+
+_CHANGED: Final = 5
+"""A cluster changes at every fifth step."""
 
 _SHOWN: Final = 4
 _CHARS: Final = 300
@@ -76,12 +79,17 @@ async def _compare(planes: tuple[Plane, Plane], agents: Agents, seeds: range) ->
                 await plane.add_namespace(scenarios.namespace_of(seed))
         tasks.start_soon(agents.run)
         for step in itertools.count(1):
-            if step % _REPORTED:
+            if step % _CHANGED == 0:
+                change = fleet_changes.drawn(random.Random(f"{seeds} {step}"))  # noqa: S311  # an example, not a secret
+                sys.stdout.write(f"{change}\n")
+                for plane in planes:
+                    await plane.change_cluster(change)
+            elif step % _REPORTED == 0:
+                await _report(planes[0], agents, running, step)
+            else:
                 running = [
                     scenario for scenario in running if await _has_taken_a_step(planes, scenario, ends)
                 ]
-            else:
-                await _report(planes[0], agents, running, step)
             if not running:
                 break
             compared += len(running)
@@ -146,7 +154,9 @@ async def _settled(planes: tuple[Plane, Plane], running: list[_Scenario], ends: 
             continue
         if states.is_tie(karmada[scenario.seed], reballast[scenario.seed]):
             ends["ended by a tie"] += 1
-        elif scenarios.namespace_of(scenario.seed) in failing:
+        elif states.awaits_report(karmada[scenario.seed], reballast[scenario.seed]):
+            ends["ended by an eviction that waits for reports"] += 1
+        elif scenario.seed in failing:
             # Karmada makes no Work; Reballast makes one, whose agent reports the failure.
             ends["ended by an override that fails"] += 1
         else:
@@ -155,11 +165,11 @@ async def _settled(planes: tuple[Plane, Plane], running: list[_Scenario], ends: 
     return set(differing)
 
 
-async def _failing_overrides(karmada: Plane) -> set[str]:
-    """Return the namespaces of objects to which override policies cannot be applied."""
+async def _failing_overrides(karmada: Plane) -> set[int | None]:
+    """Return the seeds of scenarios in which override policies cannot be applied."""
     events = await karmada.items("/api/v1/events")
     return {
-        event["involvedObject"].get("namespace", "")
+        states.seed_of(event["involvedObject"].get("namespace") or event["involvedObject"]["name"])
         for event in events
         if event["reason"] == "ApplyOverridePolicyFailed"
     }

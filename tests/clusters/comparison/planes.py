@@ -10,6 +10,7 @@ import httpx
 from engine.agent import kubeconfigs
 from events.json_values import Json, object_at
 from tests.clusters.comparison import fleet
+from tests.clusters.comparison.fleet_changes import FleetChange
 from tests.clusters.comparison.scenarios import Write
 
 _TIMEOUT_S: Final = 30.0
@@ -17,6 +18,7 @@ _RENEWED_S: Final = 8.0
 _ATTEMPTS: Final = 10
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
+_CLUSTERS: Final = "/apis/cluster.karmada.io/v1alpha1/clusters"
 _LEASES: Final = f"/apis/coordination.k8s.io/v1/namespaces/{fleet.LEASES}/leases"
 _MERGE: Final = {"content-type": "application/merge-patch+json"}
 _APPLY: Final = {"content-type": "application/apply-patch+yaml"}
@@ -28,6 +30,7 @@ _EDITED: Final = (
     "overrideRules",
     "propagateDeps",
     "priority",
+    "workloads",
 )
 """Fields of specs that scenarios edit."""
 
@@ -76,6 +79,16 @@ class Plane:
             status = {"status": cluster.status()}
             url = f"{path}/{cluster.name}/status"
             (await self._http.patch(url, json=status, headers=_MERGE)).raise_for_status()
+
+    async def change_cluster(self, change: FleetChange) -> None:
+        """Change a cluster, and what it reports about itself."""
+        url = f"{_CLUSTERS}/{change.cluster}"
+        if change.patch is not None:
+            (await self._http.patch(url, json=change.patch, headers=_MERGE)).raise_for_status()
+        if change.status is not None:
+            status = {"status": change.status}
+            answer = await self._http.patch(f"{url}/status", json=status, headers=_MERGE)
+            answer.raise_for_status()
 
     async def renew(self) -> None:
         """Renew the clusters' Leases until cancelled, as their agents do."""

@@ -30,6 +30,8 @@ _TOLERATIONS: Final[tuple[Json, ...]] = (
     {"key": "dedicated", "value": "x", "operator": "Equal", "effect": "NoSchedule"},
     {"operator": "Exists"},
     {"key": "dedicated", "value": "y"},
+    # Without tolerationSeconds, after which Karmada schedules and evicts a workload again and again.
+    {"key": "maintenance", "operator": "Exists", "effect": "NoExecute"},
 )
 _TEMPLATE_LABELS: Final[tuple[Json, ...]] = (
     {"matchLabels": {"app": "x"}},

@@ -26,7 +26,11 @@ _FAILS: Final = 0.1
 _IS_SILENT: Final = 0.3
 _TEMPLATE_GENERATION: Final = "resourcetemplate.karmada.io/generation"
 _TIMES: Final = tuple(f"2026-01-01T00:00:0{second}Z" for second in range(1, 6))
-_ADDRESSES: Final[tuple[Json, ...]] = ({"ip": "10.0.0.1"}, {"ip": "10.0.0.2"}, {"hostname": "a.example"})
+_ADDRESSES: Final[tuple[tuple[Json, ...], ...]] = (
+    ({"ip": "10.0.0.1"}, {"ip": "10.0.0.2"}),
+    ({"hostname": "a.example"}, {"hostname": "b.example"}),
+)
+"""Not mixed: as many host names as addresses of one cluster are shown as pairs."""
 _RECONNECT_S: Final = 0.3
 
 
@@ -127,7 +131,7 @@ def _job(rng: random.Random, _spec: Json) -> Json:
 
 def _service(rng: random.Random, spec: Json) -> Json:
     count = rng.randint(1, 2) if spec.get("type") == "LoadBalancer" else 0
-    return {"loadBalancer": {"ingress": rng.sample(_ADDRESSES, count)}}
+    return {"loadBalancer": {"ingress": rng.sample(rng.choice(_ADDRESSES), count)}}
 
 
 def _numbers(*names: str) -> Callable[[random.Random, Json], Json]:

@@ -2,11 +2,20 @@
 
 import random
 from collections.abc import Iterator
+from typing import Protocol
 
 from msgspec import Struct
 
 from events.json_values import Json, object_at
-from tests.clusters.comparison import policies, templates
+from tests.clusters.comparison import policies, rebalancers, templates
+
+
+class _Drawing(Protocol):
+    """A module that draws objects of some kinds."""
+
+    def edited(self, rng: random.Random, value: Json) -> Json:
+        """Return an object after a random edit."""
+        ...
 
 
 class Write(Struct, frozen=True):
@@ -40,13 +49,15 @@ def writes(seed: int) -> Iterator[Write]:
     for value in pair:
         yield from created(value)
     for number in range(1, rng.randint(4, 12)):
-        candidates = [value for value in stored.values() if not _is_policy(value)]
+        candidates = [value for value in stored.values() if _module_of(value) is templates]
         if not stored or rng.random() < 0.5:
-            match rng.choice(("template", "propagation", "override")):
+            match rng.choice(("template", "propagation", "override", "rebalancer")):
                 case "template":
                     value = templates.template(rng, namespace, number)
                 case "propagation":
                     value = policies.propagation(rng, namespace, number, candidates)
+                case "rebalancer":
+                    value = rebalancers.rebalancer(rng, namespace, number, candidates)
                 case _:
                     value = policies.override(rng, namespace, number, candidates)
             yield from created(value)
@@ -56,7 +67,7 @@ def writes(seed: int) -> Iterator[Write]:
             yield Write("delete", stored.pop(key))
             continue
         old = stored[key]
-        stored[key] = (policies if _is_policy(old) else templates).edited(rng, old)
+        stored[key] = _module_of(old).edited(rng, old)
         yield Write("update", stored[key])
 
 
@@ -64,5 +75,9 @@ def _key(value: Json) -> tuple[str, str]:
     return str(value["kind"]), str(object_at(value, "metadata")["name"])
 
 
-def _is_policy(value: Json) -> bool:
-    return str(value["kind"]).endswith("Policy")
+def _module_of(value: Json) -> _Drawing:
+    """Return the module that drew an object, and can edit it."""
+    kind = str(value["kind"])
+    if kind == "WorkloadRebalancer":
+        return rebalancers
+    return policies if kind.endswith("Policy") else templates

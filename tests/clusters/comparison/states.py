@@ -3,17 +3,28 @@
 import json
 import re
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, cast
 
 from events.json_values import Json
-from tests.builders.manifests import POLICIES
+from tests.builders.manifests import POLICIES, REBALANCERS
 from tests.clusters.comparison.planes import Plane
 
 State = dict[str, Json]
-"""Bindings, Works, quotas, and the marks of templates, by path."""
+"""Bindings, Works, quotas, rebalancers, and the marks of templates, by path."""
 
 _SEED: Final = re.compile(r"compared-(\d+)")
 _MARKED: Final = ("Deployment", "ConfigMap")
+_Ref = tuple[str, str, str]
+"""Kind, namespace and name of a template."""
+
+_Entry = tuple[str, str, object]
+"""Owner (a namespace, or a name that begins with one), path and value of a part of a state."""
+
+_WRAPPED: Final = "available replicas -"
+"""In messages of Karmada's scheduler if a sum of free replicas exceeds its 32 bits: it then schedules nothing."""
+
+_PERMANENT_ID: Final = "propagationpolicy.karmada.io/permanent-id"
 _TEMPLATES: Final = {
     "ConfigMap": "/api/v1/configmaps",
     "DaemonSet": "/apis/apps/v1/daemonsets",
@@ -41,12 +52,15 @@ _OWN: Final = frozenset(
 )
 """Fields that differ between any two control planes, or that depend on when a controller came by."""
 
+_TIMES: Final = frozenset({"rescheduleTriggeredAt", "finishTime"})
+"""Times of which only the presence is compared."""
+
 EXPECTED: Final = (
     # Display only: Reballast shows neither the nodes that replicas need, nor defaults in manifests of Works, and writes
     # amounts and generations otherwise.
     r"replicaRequirements\.(nodeClaim|resourceRequest\.)",
     r"resourcetemplate\.karmada\.io/(generation|managed-)",
-    r"manifests\[0\]\.spec\..*: only Karmada",
+    r"manifests\[0\]\.(spec\..*|preemptionPolicy): only Karmada",
     r"manifests\[0\]\.metadata\.(annotations\.deprecated\.daemonset|labels\.([\w.]*/)?(controller-uid|job-name|pod)\b)",
     # Karmada does not copy the generation that the status of a StatefulSet describes; it copies whole statuses of pods.
     r"\.reports\.p\d\.status\.(observedGeneration: only Reballast|conditions|containerStatuses|qosClass)",
@@ -56,10 +70,13 @@ EXPECTED: Final = (
     r"(observedGeneration|resourceTemplateGeneration): Karmada has \d, Reballast \d",
     # Karmada sets these only when it creates a ClusterResourceBinding.
     r"clusterresourcebindings/.*\.spec\.(propagateDeps|schedulePriority)",
+    # Karmada leaves out resources that no workload uses any longer.
+    r"overallUsed(: only Reballast has \{|\.\S+: only Reballast has )[^{}]*.0.\}?$",
     # The API server adds these.
     r"\.ipMode: only Karmada",
     # Reballast shows that a binding has no dependencies even if its kind cannot have any, or it is not scheduled.
     r"resourcebinding\.karmada\.io/dependencies: (only Karmada|.*Reballast (has )?\"null\")",
+    r"Karmada has .wrapped",
     # The condition Scheduled of a binding without a policy and without clusters is False in Reballast.
     r"Reballast .False Unclaimed",
     # Karmada does not remove annotations of overrides and dependencies that no longer apply, nor in Works the marks of
@@ -72,62 +89,128 @@ EXPECTED: Final = (
 _EXPECTED: Final = re.compile("|".join(EXPECTED))
 
 
+def seed_of(owner: str) -> int | None:
+    """Return the seed of the scenario that a namespace belongs to, or an object without one by its name."""
+    match = _SEED.match(owner)
+    return int(match[1]) if match is not None else None
+
+
 async def read(plane: Plane) -> dict[int, State]:
     """Return the states of all scenarios, by seed."""
     states: dict[int, State] = {}
-    statuses: dict[tuple[str, str, str], Json] = {}
+    bindings = [
+        (kind, item)
+        for kind in ("resourcebindings", "clusterresourcebindings")
+        for item in await plane.items(f"/apis/work.karmada.io/v1alpha2/{kind}")
+    ]
+    claimed = {_ref(item["spec"]["resource"]) for _, item in bindings if _has_policy(item)}
+    required = {_ref(item["spec"]["resource"]) for _, item in bindings if item["spec"].get("requiredBy")}
+    for part in (
+        await _of_templates(plane, bindings),
+        await _of_rebalancers(plane, claimed),
+        await _of_works(plane, claimed | required),
+        await _of_quotas(plane),
+    ):
+        for owner, path, value in part:
+            if (seed := seed_of(owner)) is not None:
+                states.setdefault(seed, {})[path] = cast("Json", _comparable(value))
+    return states
 
-    def add(owner: str, path: str, value: object) -> None:
-        if (match := _SEED.match(owner)) is not None:
-            states.setdefault(int(match[1]), {})[path] = cast("Json", _comparable(value))
 
+def _ref(resource: dict[str, Any]) -> _Ref:
+    """Return what identifies a template, from its own fields or those of a reference to it."""
+    return resource["kind"], resource.get("namespace", ""), resource["name"]
+
+
+def _has_policy(binding: dict[str, Any]) -> bool:
+    return any(name.endswith(_PERMANENT_ID) for name in binding["metadata"].get("labels", {}))
+
+
+async def _of_templates(plane: Plane, bindings: list[tuple[str, dict[str, Any]]]) -> list[_Entry]:
+    """Return the marks of templates, and their bindings."""
+    entries: list[_Entry] = []
+    statuses: dict[_Ref, Json] = {}
     for kind, path in _TEMPLATES.items():
         for item in await plane.items(path):
             metadata = item["metadata"]
             statuses[kind, metadata["namespace"], metadata["name"]] = item.get("status", {})
             marks = [metadata.get("labels"), metadata.get("annotations")]
             if kind in _MARKED and metadata["name"] != "kube-root-ca.crt":
-                add(metadata["namespace"], f"{kind}/{metadata['name']}", marks)
-    for kind in ("resourcebindings", "clusterresourcebindings"):
-        for item in await plane.items(f"/apis/work.karmada.io/v1alpha2/{kind}"):
-            metadata, spec = item["metadata"], item["spec"]
-            owner = metadata.get("namespace", metadata["name"])
-            spec["clusters"] = sorted(spec.get("clusters", ()), key=lambda target: target["name"])
-            conditions = {
-                condition["type"]: f"{condition['status']} {condition['reason']}"
-                for condition in item.get("status", {}).get("conditions", ())
-            }
-            targets = {target["name"] for target in spec["clusters"]}
-            aggregated = {
-                report["clusterName"]: report for report in item.get("status", {}).get("aggregatedStatus", ())
-            }
-            # Karmada keeps the reports of clusters that the binding has left.
-            reports = {
-                name: report
-                for name, report in aggregated.items()
-                if name in targets and (report.get("applied") or report.get("appliedMessage"))
-            }
-            scheduled = conditions.get("Scheduled")
-            shown = {"metadata": metadata, "spec": spec, "scheduled": scheduled, "reports": reports}
-            add(owner, f"{kind}/{metadata['name']}", shown)
-            if targets and aggregated.keys() == targets == reports.keys():
-                status = statuses.get((spec["resource"]["kind"], owner, spec["resource"]["name"]))
-                add(
-                    owner,
-                    f"{_COMPLETE}{metadata['name']}",
-                    [conditions["FullyApplied"], status],
-                )
+                entries.append((metadata["namespace"], f"{kind}/{metadata['name']}", marks))
+    for kind, item in bindings:
+        if not _has_policy(item):
+            item["spec"].pop("rescheduleTriggeredAt", None)
+        entries.extend(_of_binding(kind, item, statuses.get(_ref(item["spec"]["resource"]))))
+    return entries
+
+
+async def _of_rebalancers(plane: Plane, claimed: AbstractSet[_Ref]) -> list[_Entry]:
+    """Return rebalancers with the results of the templates that a policy claims.
+
+    Karmada reports that it has rescheduled templates without a policy, although it does not.
+    """
+    entries: list[_Entry] = []
+    for item in await plane.items(f"/apis/{REBALANCERS}/workloadrebalancers"):
+        name, status = item["metadata"]["name"], item.get("status", {})
+        observed = status.pop("observedWorkloads", [])
+        results = [result for result in observed if _ref(result["workload"]) in claimed]
+        entries.append((name, f"rebalancers/{name}", [item["spec"], status, results]))
+    return entries
+
+
+def _of_binding(kind: str, item: dict[str, Any], status: Json | None) -> Iterator[_Entry]:
+    """Yield a binding, and once all its clusters have reported, the status of its template."""
+    metadata, spec = item["metadata"], item["spec"]
+    owner = metadata.get("namespace", metadata["name"])
+    spec["clusters"] = sorted(spec.get("clusters", ()), key=lambda target: target["name"])
+    conditions = {
+        condition["type"]: f"{condition['status']} {condition['reason']}"
+        for condition in item.get("status", {}).get("conditions", ())
+    }
+    targets = {target["name"] for target in spec["clusters"]}
+    aggregated = {
+        report["clusterName"]: report for report in item.get("status", {}).get("aggregatedStatus", ())
+    }
+    # Karmada keeps the reports of clusters that the binding has left.
+    reports = {
+        name: report
+        for name, report in aggregated.items()
+        if name in targets and (report.get("applied") or report.get("appliedMessage"))
+    }
+    scheduled = conditions.get("Scheduled")
+    if _WRAPPED in str(item.get("status")):
+        scheduled = "wrapped"
+    shown = {"metadata": metadata, "spec": spec, "scheduled": scheduled, "reports": reports}
+    yield owner, f"{kind}/{metadata['name']}", shown
+    if targets and aggregated.keys() == targets == reports.keys():
+        yield owner, f"{_COMPLETE}{metadata['name']}", [conditions["FullyApplied"], status]
+
+
+async def _of_works(plane: Plane, dispatched: AbstractSet[_Ref]) -> list[_Entry]:
+    """Return the Works of templates that a policy claims or another binding requires, without those of namespaces.
+
+    Karmada applies later override policies to the Works of other templates too, Reballast does not.
+    """
+    entries: list[_Entry] = []
     for item in await plane.works():
         metadata, manifest = item["metadata"], item["spec"]["workload"]["manifests"][0]
-        # The Works of namespaces belong to no template.
-        if manifest["kind"] != "Namespace":
-            target = manifest["metadata"]
+        target = manifest["metadata"]
+        if _ref({**target, "kind": manifest["kind"]}) in dispatched:
             shown = {"metadata": metadata, "spec": item["spec"]}
-            add(target.get("namespace", target["name"]), f"{metadata['namespace']}/{metadata['name']}", shown)
-    for item in await plane.items(f"/apis/{POLICIES}/federatedresourcequotas"):
-        metadata = item["metadata"]
-        add(metadata["namespace"], f"quotas/{metadata['name']}", [item["spec"], item.get("status")])
-    return states
+            path = f"{metadata['namespace']}/{metadata['name']}"
+            entries.append((target.get("namespace", target["name"]), path, shown))
+    return entries
+
+
+async def _of_quotas(plane: Plane) -> list[_Entry]:
+    return [
+        (
+            item["metadata"]["namespace"],
+            f"quotas/{item['metadata']['name']}",
+            [item["spec"], item.get("status")],
+        )
+        for item in await plane.items(f"/apis/{POLICIES}/federatedresourcequotas")
+    ]
 
 
 def differences(karmada: State, reballast: State) -> list[str]:
@@ -137,11 +220,24 @@ def differences(karmada: State, reballast: State) -> list[str]:
     return [text for text in _differences("", *sides) if not _EXPECTED.search(text)]
 
 
+def awaits_report(karmada: State, reballast: State) -> bool:
+    """Whether only Reballast keeps an eviction: it waits for reports on the newest Works, Karmada for any reports."""
+
+    def evictions(state: State) -> int:
+        return sum(
+            len(cast("Any", value)["spec"].get("gracefulEvictionTasks", []))
+            for path, value in state.items()
+            if "bindings/" in path
+        )
+
+    return evictions(reballast) > evictions(karmada)
+
+
 def is_tie(karmada: State, reballast: State) -> bool:
     """Whether a division gives the same shares to other clusters: Karmada draws lots between equal clusters."""
 
     def shares(value: Json) -> list[int]:
-        targets = cast("Any", value)["spec"]["clusters"]
+        targets = cast("Any", value)["spec"].get("clusters", [])
         return sorted(target.get("replicas", 0) for target in targets)
 
     return any(
@@ -158,7 +254,11 @@ def _comparable(value: object) -> object:
     """Return a value without ids, times and empty fields (false and 0 too); JSON in texts is parsed."""
     if isinstance(value, dict):
         fields = cast("Json", value)
-        parts = {name: _comparable(part) for name, part in fields.items() if name not in _OWN}
+        parts = {
+            name: "a time" if name in _TIMES else _comparable(part)
+            for name, part in fields.items()
+            if name not in _OWN
+        }
         return {name: part for name, part in parts.items() if part}
     if isinstance(value, list):
         return [_comparable(part) for part in cast("list[object]", value)]
