@@ -221,6 +221,11 @@ def check_status(status: shapes.Object) -> None:
         raise Refusal("status", f"{size} bytes; an object has at most {limits.OBJECT_BYTES_MAX}")
 
 
+def manifest_digest(manifest: msgspec.Raw | bytes) -> str:
+    """Return the digest of a manifest as written."""
+    return hashlib.blake2b(manifest, digest_size=8).hexdigest()
+
+
 def spec_digest(raw: msgspec.Raw) -> str:
     """Return the digest (16 hex digits) of all fields but metadata and status; a new digest is a new generation.
 

@@ -92,7 +92,9 @@ class Fold:
             self._changes, self._objects, self._bindings, self._rebalancers, self._placements
         )
         self._dependents = dependents.Dependents(self._keys, self._bindings, self._changed_objects)
-        self._work_changes = WorkChanges(self._keys, self._works, self._bindings, self._changed_objects)
+        self._work_changes = WorkChanges(
+            rows, self._keys, self._works, self._objects, self._bindings, self._changed_objects
+        )
         self._namespace_works = NamespaceWorks(rows, self._works, self._changed_objects)
         self._views: tuple[View, ...] = (
             self._keys,
@@ -104,6 +106,7 @@ class Fold:
             self._rebalancers,
             self._clusters,
             self._works,
+            self._work_changes,
             self._timeline,
             self._changes,
             self._rejections,
@@ -185,9 +188,9 @@ class Fold:
         self._touch_related(data, record.number)
         match data:
             case shapes.ObjectApplied() if taken.manifest is not None:
+                self._work_changes.touch_rendered(key_id, taken)
                 self._objects.put(key_id, taken, taken.manifest, data.manifest)
                 self._changed_objects.object_put(key_id, taken)
-                self._work_changes.touch_rendered(key_id, taken)
                 if isinstance(data, policies.NamespaceApplied):
                     self._namespace_works.namespace_put(key_id, taken, taken.manifest)
             case (
@@ -200,8 +203,8 @@ class Fold:
                 pass  # no object changes until a decision follows
             case _ if taken.head is not None:
                 self._changed_objects.object_removed(key_id, record.number)
-                self._objects.remove(key_id)
                 self._work_changes.touch_rendered(key_id, taken)
+                self._objects.remove(key_id)
                 if isinstance(data, specs.RebalancerDeleted):
                     self._rebalancers.remove(key_id)
                 if isinstance(data, policies.NamespaceDeleted):

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from events import keys, shapes, topics
 from events.kube_objects import KubeObject
-from projections import bindings, changes, clusters, rebalancers, works
+from projections import bindings, changes, clusters, former_templates, rebalancers, works
 from projections.documents import remedies
 from projections.documents.bindings import binding_document, binding_row
 from projections.documents.clusters import cluster_document
@@ -293,6 +293,8 @@ def _work(rows: Rows, row: ResultRow) -> KubeObject:
     template = ObjectRow(*matches[0][3:]) if matches else None
     name = str(member_key).removeprefix(keys.cluster_key(""))
     work = works.decode(body)
+    if template is not None:
+        template = former_templates.in_work(rows, key_id, work, template)
     policies = {ref: _policy(rows, ref) for ref in work.overrides}
     return work_object(name, work, template, policies)
 

@@ -3,15 +3,18 @@
 from typing import Final
 
 from engine.domain import federated_quotas, namespaces
-from events import decisions, keys, topics
+from events import decisions, keys, kube_objects, shapes, specs, topics
 from events import works as events
 from events.records import Envelope
 from events.validation.verdicts import Taken
 from projections.bindings import Binding, Bindings
 from projections.changed_objects import ChangedObjects
 from projections.documents import works as documents
+from projections.former_templates import FormerTemplates
 from projections.keys import Keys
-from projections.works import WorkKeyIds, Works
+from projections.objects import Objects
+from projections.port import Rows
+from projections.works import Work, WorkKeyIds, Works
 
 Reports = dict[str, decisions.MemberStatus]
 """The last report on a binding from each cluster, by cluster."""
@@ -50,12 +53,27 @@ def may_change_works(before: Binding | None, data: decisions.BindingDecision) ->
             return False
 
 
+def _version(work: Work | None) -> str:
+    """Return the digest of the template that a work contains; empty for a suspended one."""
+    return "" if work is None or work.suspended else work.digest
+
+
 class WorkChanges:
     """Folds changes into ``Works`` and records which works changed."""
 
-    def __init__(self, keys_known: Keys, works: Works, bindings: Bindings, changed: ChangedObjects) -> None:
+    def __init__(
+        self,
+        rows: Rows,
+        keys_known: Keys,
+        works: Works,
+        objects: Objects,
+        bindings: Bindings,
+        changed: ChangedObjects,
+    ) -> None:
         self._keys = keys_known
         self._works = works
+        self._objects = objects
+        self._former = FormerTemplates(rows)
         self._bindings = bindings
         self._changed = changed
 
@@ -66,6 +84,10 @@ class WorkChanges:
         binding = self._bindings.get(key_id)
         if not self._works.take(where, number, at_ms, head, data, binding):
             return
+        contained, contains = _version(before), _version(self._works.get(where))
+        if contains != contained:
+            self._former.add((key_id, contained), -1)
+            self._former.add((key_id, contains), 1)
         # A new work may have a report already: the binding's status keeps the cluster's last one.
         if before is None and (member := reported(binding).get(data.cluster)) is not None:
             self._works.report(where, number, at_ms, member)
@@ -96,9 +118,10 @@ class WorkChanges:
                 self._changed.work_touched(where, number)
 
     def touch_rendered(self, key_id: int, taken: Taken) -> None:
-        """Mark works as changed if they are rendered with an object that was written or deleted.
+        """Mark works as changed if they are rendered with an object that is written or deleted.
 
-        The object is their template, their namespace, an override policy or a FederatedResourceQuota.
+        The object is their template, their namespace, an override policy or a FederatedResourceQuota. Call this before
+        the object changes: works that contain a version of their template keep it.
         """
         for where in self._rendered_with(key_id, taken):
             self._works.touch(where, taken.record.number)
@@ -114,8 +137,29 @@ class WorkChanges:
         if is_policy and (head.kind in documents.APPLIED or head.kind == federated_quotas.KIND):
             namespace, _, _ = taken.record.key.rpartition(":")[2].rpartition("/")
             return self._works.overridden_by(head.kind, namespace, head.name)
-        is_rendered = taken.record.topic == topics.SPECS or (head.api_version, head.kind) == namespaces.KIND
-        return self._works.of_key(key_id) if is_rendered else []
+        if taken.record.topic == topics.SPECS:
+            return self._outdated(key_id, self._works.of_key(key_id), taken.data)
+        return self._works.of_key(key_id) if (head.api_version, head.kind) == namespaces.KIND else []
+
+    def _outdated(self, key_id: int, works: list[WorkKeyIds], data: shapes.Event) -> list[WorkKeyIds]:
+        """Keep a template's current version for the works that contain it; return those that contain no version."""
+        if not works or not isinstance(data, specs.TemplateApplied):
+            return works
+        current = self._objects.get(key_id)
+        if current is None:
+            return works
+        digest, new = (kube_objects.manifest_digest(raw) for raw in (current.manifest, data.manifest))
+        self._former.drop((key_id, new))
+        if digest == new:
+            return works
+        contained = {where: _version(self._works.get(where)) for where in works}
+        count = sum(version == digest for version in contained.values())
+        if count:
+            self._former.keep((key_id, digest), current, count)
+        return [where for where, version in contained.items() if (key_id, version) not in self._former]
+
+    def flush(self, rows: Rows) -> None:
+        self._former.flush(rows)
 
     def _report(
         self, where: WorkKeyIds, number: int, at_ms: int, member: decisions.MemberStatus | None

@@ -4,7 +4,6 @@ This half of a step decides nothing and needs no facts; recovery repeats it. ``w
 the queued keys are decided.
 """
 
-import hashlib
 from sys import intern
 from typing import Final
 
@@ -93,7 +92,7 @@ def _apply_template(
         uid=head.uid,
         generation=head.generation,
         offset=taken.record.offset,
-        digest=hashlib.blake2b(raw, digest_size=8).hexdigest(),
+        digest=kube_objects.manifest_digest(raw),
         size=shared(workloads.size(manifest.api_version, manifest.kind, raw)),
         custom=b"" if built_in or not status_values.is_custom(manifest.api_version) else bytes(raw),
         dependencies=dependencies.dependencies(

@@ -6,6 +6,7 @@ from typing import Final
 
 import pytest
 
+from engine.domain import marks
 from tests.cli.failover_objects import FAILOVER, WEB
 from tests.cli.servers import Shell
 from tests.kubectl.commands import Kubectl
@@ -17,6 +18,8 @@ TASKS: Final = "jsonpath={range .spec.gracefulEvictionTasks[*]}{.fromCluster} {.
 RUNS: Final = "jsonpath={.status.aggregatedStatus[*].clusterName}"
 SUPPRESS: Final = '[{"op": "%s", "path": "/spec/gracefulEvictionTasks/0/suppressDeletion", "value": %s}]'
 BINDING: Final = ("rb", "web-deployment")
+MEMBERS: Final = ("member1", "member2")
+IMAGE: Final = "jsonpath={%s.spec.template.spec.containers[0].image}"
 
 
 @pytest.fixture
@@ -58,3 +61,27 @@ def test_suppressed_eviction_is_completed_once_deletion_is_allowed(kubectl: Kube
         ),
         lambda: kubectl("get", *BINDING, "-o", "yaml"),
     )
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("shell")
+def test_edit_during_an_eviction_leaves_the_evicted_copy_and_its_work_as_they_are(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", stdin=KEPT)
+    kubectl.until_true(
+        lambda: kubectl("get", *BINDING, "-o", TASKS, code=None) == "member1 true",
+        lambda: kubectl("get", *BINDING, "-o", "yaml"),
+    )
+
+    kubectl("set", "image", "deploy/web", "main=nginx:2")
+
+    name, of_work = (
+        marks.work_name("Deployment", kubectl.namespace, "web"),
+        IMAGE % ".spec.workload.manifests[0]",
+    )
+    works = [("get", "works", "-n", f"karmada-es-{member}", name, "-o", of_work) for member in MEMBERS]
+    kubectl.until_true(
+        lambda: [kubectl(*words) for words in works] == ["nginx", "nginx:2"],
+        lambda: kubectl(*works[0]) + kubectl(*works[1]),
+    )
+    copies = [kubectl.on(member)("get", "deploy", "web", "-o", IMAGE % "") for member in MEMBERS]
+    assert copies == ["nginx", "nginx:2"]

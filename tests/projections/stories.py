@@ -8,6 +8,7 @@ from events import (
     enums,
     health,
     keys,
+    kube_objects,
     links,
     policies,
     rebalance_decisions,
@@ -159,6 +160,7 @@ class Story:
         return [*(self._builder.input(data) for data in deletions), *self._builder.decide(withdrawn, removed)]
 
     def _placed_records(self, name: str, key: str, spread: dict[str, int]) -> list[records.Record]:
+        digest = kube_objects.manifest_digest(deployment(name, sum(spread.values())).manifest)
         applied = [
             works.WorkApplied(
                 cluster=member,
@@ -166,7 +168,7 @@ class Story:
                 template=ref(name),
                 shard=keys.shard_of(key),
                 offset=0,
-                digest="d1",
+                digest=digest,
                 term=1,
                 step=1,
                 replicas=count,
