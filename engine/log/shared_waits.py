@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 _Answer = TypeVar("_Answer")
 
@@ -74,7 +74,7 @@ class SharedRequest(Generic[_Answer]):
             self._next = asyncio.create_task(self._run(self._running))
             # If all callers are cancelled before the request fails, asyncio would log an exception that was never
             # retrieved.
-            self._next.add_done_callback(_retrieve)
+            self._next.add_done_callback(retrieve_exception)
         # Shielded: a cancelled caller must not cancel the request that the others share.
         return await asyncio.shield(self._next)
 
@@ -86,6 +86,7 @@ class SharedRequest(Generic[_Answer]):
         return await self._request()
 
 
-def _retrieve(task: asyncio.Task[_Answer]) -> None:
-    if not task.cancelled():
-        task.exception()
+def retrieve_exception(future: asyncio.Future[Any]) -> None:
+    """Retrieve the exception of a future that is done and no longer awaited; otherwise asyncio logs it."""
+    if not future.cancelled():
+        future.exception()

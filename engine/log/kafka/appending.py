@@ -22,7 +22,7 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.structs import RecordMetadata
 from msgspec import Struct
 
-from engine.log import port
+from engine.log import port, shared_waits
 from engine.log.kafka import clients, record_format
 from engine.log.kafka.address import Address
 from engine.log.kafka.clients import Slot
@@ -153,7 +153,7 @@ async def send(producer: clients.Producer, address: Address, batch: Sequence[Rec
         await asyncio.gather(*(future for _, future in sent))
     except BaseException:
         for _, future in sent:
-            future.add_done_callback(_retrieve_exception)
+            future.add_done_callback(shared_waits.retrieve_exception)
         raise
     offsets = [0] * len(batch)
     for part, future in sent:
@@ -161,12 +161,6 @@ async def send(producer: clients.Producer, address: Address, batch: Sequence[Rec
         for position, index in enumerate(part):
             offsets[index] = first + position
     return offsets
-
-
-def _retrieve_exception(future: asyncio.Future[RecordMetadata]) -> None:
-    """Retrieve the exception of a future that is no longer awaited; otherwise asyncio logs it."""
-    if not future.cancelled():
-        future.exception()
 
 
 def batches(

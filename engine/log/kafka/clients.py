@@ -22,7 +22,7 @@ from aiokafka.producer import sender
 from aiokafka.producer.message_accumulator import MessageAccumulator, MessageBatch
 
 from engine import diagnostics
-from engine.log import port
+from engine.log import port, shared_waits
 from engine.log.kafka.address import Address
 from events import limits
 from events.client import broken_connections
@@ -209,20 +209,15 @@ def _drop_undelivered(accumulator: MessageAccumulator) -> None:
     waiting.clear()
     accumulator.fail_all(KafkaTimeoutError())
     for batch in pending:
-        _retrieve_failure(batch)
+        waiter = batch._drain_waiter  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        if waiter.done():
+            shared_waits.retrieve_exception(waiter)
     # The request of a failed batch may fail later; ``reenqueue`` would then expect the batch to be pending.
     accumulator.reenqueue = _ignore
 
 
 def _ignore(batch: MessageBatch) -> None:
     """Do nothing with a batch that was to be sent again."""
-
-
-def _retrieve_failure(batch: MessageBatch) -> None:
-    """Retrieve the exception of a batch that will not be delivered; otherwise asyncio logs it."""
-    waiter = batch._drain_waiter  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    if waiter.done() and not waiter.cancelled():
-        waiter.exception()
 
 
 def failure(producer: Producer) -> BaseException | None:

@@ -157,11 +157,7 @@ class FollowedLog:
         return await self._ranges.written(slots)
 
     async def level(self) -> None:
-        await self.level_of(*sorted(self._positions))
-
-    async def level_of(self, *slots: Slot) -> None:
-        """Return when everything appended to these partitions before the call is visible here."""
-        await self.wait_until_read(await self.query_ends(*slots))
+        await self.wait_until_read(await self.query_ends(*sorted(self._positions)))
 
     async def query_ends(self, *slots: Slot) -> dict[Slot, int]:
         """Return the current ends of partitions, control records included.

@@ -4,8 +4,6 @@
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
-from collections.abc import Sequence
-
 from aiokafka import ConsumerRecord
 
 from events import records
@@ -24,7 +22,7 @@ def stored(message: "ConsumerRecord[bytes, bytes]", topic: str) -> StoredRecord:
     Invalid UTF-8 is replaced. If several headers have the same name, the last one is used.
     """
     key = _text(message.key or b"")
-    headers = {name: _text(value) for name, value in _pairs(message.headers)}
+    headers = {name: _text(value or b"") for name, value in message.headers}
     value = message.value or b""
     blob = records.headers_json(headers)
     return StoredRecord(
@@ -37,10 +35,6 @@ def stored(message: "ConsumerRecord[bytes, bytes]", topic: str) -> StoredRecord:
         value,
         records.checksum(topic, message.partition, key, blob, value),
     )
-
-
-def _pairs(headers: Sequence[tuple[str, bytes | None]]) -> Sequence[tuple[str, bytes]]:
-    return [(name, value or b"") for name, value in headers]
 
 
 def _text(value: bytes) -> str:
