@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from engine.bench import inputs
 from engine.bench.inputs import raw
 from events import clusters, policies, shapes, specs
 from events.json_values import Json
@@ -34,16 +35,8 @@ class Case(NamedTuple):
 
 def joined(count: int = 3, taints: tuple[clusters.Taint, ...] = ()) -> Iterator[shapes.Event]:
     """Events of clusters that are ready and have enough capacity for everything."""
-    allocatable = {"cpu": "3200k", "memory": "12800Ti", "pods": "110M"}
-    apis = (
-        clusters.ApiKind(group_version="apps/v1", kinds=("Deployment",)),
-        clusters.ApiKind(group_version="v1", kinds=("ConfigMap",)),
-    )
     for index in range(count):
-        name = f"member{index}"
-        yield clusters.ClusterJoined(name=name, labels={"zone": f"z{index}"}, apis=apis, taints=taints)
-        yield clusters.CapacityReported(name=name, allocatable=allocatable)
-        yield clusters.ClusterHealthChanged(name=name, ready=True)
+        yield from inputs.joining(f"member{index}", {"zone": f"z{index}"}, taints)
 
 
 def deployment(
@@ -185,13 +178,7 @@ def _evict_all() -> Events:
 
 
 def _rebalancer(count: int) -> Iterator[Events]:
-    workloads = [{**_DEPLOYMENT, "name": f"web{index}", "namespace": "default"} for index in range(count)]
-    manifest: Json = {
-        "apiVersion": "apps.karmada.io/v1alpha1",
-        "kind": "WorkloadRebalancer",
-        "metadata": {"name": "all"},
-        "spec": {"workloads": workloads},
-    }
+    manifest = inputs.rebalancer_manifest("all", (f"web{index}" for index in range(count)))
     yield [specs.RebalancerApplied(manifest=raw(manifest))]
 
 

@@ -1,7 +1,7 @@
 """Inputs of the benchmarks as records: Deployments, policies, rebalancers, taints."""
 
 import uuid
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -11,6 +11,7 @@ from engine.simulation import defaults, specs
 from events import clusters, policies, shapes
 from events import specs as spec_events
 from events.client import statements
+from events.json_values import Json
 from events.records import Record
 
 GROUP: Final = 10
@@ -92,20 +93,27 @@ def policy(names: Sequence[str] = ("member1", "member2"), group: int | None = No
     return _record(policies.PolicyApplied(manifest=raw(manifest)))
 
 
-def joined() -> list[Record]:
-    """Events of two clusters with enough capacity for everything, for runs without members."""
+def joining(
+    name: str, labels: Mapping[str, str] | None = None, taints: tuple[clusters.Taint, ...] = ()
+) -> Iterator[shapes.Event]:
+    """Events of a cluster that is ready and has enough capacity for everything, for runs without members."""
     allocatable = {"cpu": "3200k", "memory": "12800Ti", "pods": "110M"}
-    apis = (clusters.ApiKind(group_version="apps/v1", kinds=("Deployment",)),)
-    records: list[Record] = []
-    for name in ("member1", "member2"):
-        records.append(_record(clusters.ClusterJoined(name=name, apis=apis)))
-        records.append(_record(clusters.CapacityReported(name=name, allocatable=allocatable)))
-        records.append(health_report(name))
-    return records
+    apis = (
+        clusters.ApiKind(group_version="apps/v1", kinds=("Deployment",)),
+        clusters.ApiKind(group_version="v1", kinds=("ConfigMap",)),
+    )
+    yield clusters.ClusterJoined(name=name, labels=dict(labels or {}), apis=apis, taints=taints)
+    yield clusters.CapacityReported(name=name, allocatable=allocatable)
+    yield clusters.ClusterHealthChanged(name=name, ready=True)
 
 
-def health_report(cluster: str, grace_seconds: int = 0) -> Record:
-    """A report that a cluster is ready; with ``grace_seconds``, the next report is due within that time."""
+def joined() -> list[Record]:
+    """Two clusters that join, for runs without members."""
+    return [_record(event) for name in ("member1", "member2") for event in joining(name)]
+
+
+def health_report(cluster: str, grace_seconds: int) -> Record:
+    """A report that a cluster is ready; the next one is due within ``grace_seconds``, 0 for never."""
     return _record(clusters.ClusterHealthChanged(name=cluster, ready=True, grace_seconds=grace_seconds))
 
 
@@ -117,17 +125,19 @@ def taint(cluster: str) -> Record:
 
 def rebalancer(count: int) -> Record:
     """A rebalancer of the first ``count`` Deployments."""
-    workloads = [
-        {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default", "name": name_of(index)}
-        for index in range(count)
-    ]
-    manifest = {
+    manifest = rebalancer_manifest("bench", map(name_of, range(count)))
+    return _record(spec_events.RebalancerApplied(manifest=raw(manifest)))
+
+
+def rebalancer_manifest(name: str, deployments: Iterable[str]) -> Json:
+    """A rebalancer of the Deployments with these names in the namespace default."""
+    workload = {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "default"}
+    return {
         "apiVersion": "apps.karmada.io/v1alpha1",
         "kind": "WorkloadRebalancer",
-        "metadata": {"name": "bench"},
-        "spec": {"workloads": workloads},
+        "metadata": {"name": name},
+        "spec": {"workloads": [{**workload, "name": deployment} for deployment in deployments]},
     }
-    return _record(spec_events.RebalancerApplied(manifest=raw(manifest)))
 
 
 def name_of(index: int) -> str:

@@ -97,15 +97,7 @@ class _Client:
             (await self._http.delete(f"{_REBALANCING}/{self._rebalancers.pop(0)}")).raise_for_status()
             return
         name = f"mixed-{self._number}-{self._sent}"
-        workloads = [
-            {**_DEPLOYMENT, "name": workload, "namespace": "default"} for workload in self._names[:3]
-        ]
-        body = {
-            "apiVersion": "apps.karmada.io/v1alpha1",
-            "kind": "WorkloadRebalancer",
-            "metadata": {"name": name},
-            "spec": {"workloads": workloads},
-        }
+        body = inputs.rebalancer_manifest(name, self._names[:3])
         (await self._http.post(_REBALANCING, json=body)).raise_for_status()
         self._rebalancers.append(name)
 
