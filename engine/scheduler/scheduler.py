@@ -5,11 +5,11 @@ the remaining writes.
 """
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
+import anyio
 import msgspec
 
 from engine import diagnostics
@@ -125,10 +125,9 @@ class Scheduler:
         """Wait for records, a change of the leadership, or a retry."""
         due_ms = self._decider.due_ms()
         limit_s = _IDLE_S if due_ms is None else min(_IDLE_S, max(due_ms - _elapsed_ms(), 0) / 1_000)
-        with contextlib.suppress(TimeoutError):
-            # Not ``asyncio.wait_for``, which before Python 3.12 may lose a cancellation.
-            async with asyncio.timeout(limit_s):
-                await self._changed.wait()
+        # Not ``asyncio.wait_for``, which before Python 3.12 may lose a cancellation.
+        with anyio.move_on_after(limit_s):
+            await self._changed.wait()
         self._changed.clear()
 
     def _record(self, decision: observations.DecisionMade) -> Record:

@@ -1,12 +1,12 @@
 """Writes decisions to the API (an outbox): decisions that a crash or an outage left unwritten are written later."""
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import Final
 
+import anyio
 import msgspec
 from msgspec import Struct
 
@@ -228,9 +228,8 @@ class Writer:
         while True:
             binding, decision = await self._events.get()
             for event in writes.events_of(binding, decision, self._component):
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_EVENTS_PAUSE_S):
-                        await self._idle.wait()
+                with anyio.move_on_after(_EVENTS_PAUSE_S):
+                    await self._idle.wait()
                 await self._send_event(event)
 
     async def _send_event(self, event: KubeObject) -> None:
