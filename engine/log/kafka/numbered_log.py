@@ -18,6 +18,7 @@ from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Final
 
+import anyio
 from aiokafka.errors import KafkaError
 
 from engine import diagnostics
@@ -195,9 +196,8 @@ class KafkaLog:
     async def _keep_level(self) -> None:
         change_count = 0
         while True:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_UNSEEN_S if self._waiting else None):
-                    await self._followed.wait(change_count)
+            with anyio.move_on_after(_UNSEEN_S if self._waiting else None):
+                await self._followed.wait(change_count)
             change_count = self._followed.change_count()
             try:
                 await self._advance()
@@ -330,9 +330,8 @@ class KafkaLog:
             try:
                 if not await self._append_extents():
                     # Causes may become visible without a new record; check again soon.
-                    with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(_STALLED_S):
-                            await self._moved.wait()
+                    with anyio.move_on_after(_STALLED_S):
+                        await self._moved.wait()
                 if self._is_unnumbered():
                     self._moved.set()
             except (KafkaError, port.LogError) as error:
