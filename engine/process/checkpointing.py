@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -71,11 +71,8 @@ async def sink(where: str) -> AsyncGenerator[Sink]:
         return
     from engine.log.kafka import side_topics  # noqa: PLC0415  # most checkpoints need no client of Kafka
 
-    topic = side_topics.LineTopic(address.parse(where), side_topics.CHECKPOINTS)
-    try:
+    async with aclosing(side_topics.LineTopic(address.parse(where), side_topics.CHECKPOINTS)) as topic:
         yield topic
-    finally:
-        await topic.aclose()
 
 
 async def extend(

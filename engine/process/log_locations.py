@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Final
 
@@ -48,11 +48,8 @@ async def opened(location: LogLocation) -> AsyncGenerator[port.NumberedLog]:
         async with numbered_log.reading(address.parse(location.address)) as log:
             yield log
         return
-    reader = await asyncio.to_thread(sqlite_reading.SqliteReader, Path(location.path))
-    try:
+    async with aclosing(await asyncio.to_thread(sqlite_reading.SqliteReader, Path(location.path))) as reader:
         yield reader
-    finally:
-        await reader.aclose()
 
 
 @asynccontextmanager
