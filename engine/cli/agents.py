@@ -173,12 +173,11 @@ def _read(path: Path, context: str) -> Access:
 
 async def _discovered(access: Access) -> tuple[tuple[ApiKind, ...], str, str]:
     """Return the cluster's API kinds, its Kubernetes version, and the uid of kube-system, which identifies it."""
-    api = MemberApi(access)
     errors, remedy = (
         (ApiError, kubeconfigs.KubeconfigError),
         "check that it is up and that the kubeconfig is right",
     )
-    try:
+    async with contextlib.aclosing(MemberApi(access)) as api:
         with failures.convert(errors, remedy, where="the cluster does not answer"):
             served = await api.discover()
             version = await api.version()
@@ -186,6 +185,4 @@ async def _discovered(access: Access) -> tuple[tuple[ApiKind, ...], str, str]:
                 (kind for kind in served if (kind.api_version, kind.kind) == vocabulary.NAMESPACE), None
             )
             system = await api.get(namespaces, "", "kube-system") if namespaces else None
-    finally:
-        await api.aclose()
     return kinds.enabled(served), version, system.uid if system is not None else ""

@@ -10,7 +10,6 @@ from cyclopts import Parameter, validators
 from engine.cli import apply, failures, log_checkpoint, log_verify, options, output
 from engine.karmada import defaults
 from engine.karmada.default_tolerations import TolerationSeconds
-from engine.log import port
 from engine.objects import manifests, policies
 from engine.overrides import policies as override_policies
 from engine.process import log_locations, proofs
@@ -55,11 +54,7 @@ def audit(
         tolerated=TolerationSeconds(not_ready=toleration_default, unreachable=toleration_default),
     )
     location = log_checkpoint.place_of(log, server)
-    with (
-        failures.convert(port.LogError, failures.CHECK_LOG, where=location.path),
-        failures.convert(proofs.EmptyScopeError, log_verify.OTHER_SCOPE),
-        log_verify.progress_line() as show,
-    ):
+    with log_verify.proving(location, failures.CHECK_LOG) as show:
         asyncio.run(_check_recorded(location, changed))
         result = proofs.audit(
             location,

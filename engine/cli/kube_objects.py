@@ -144,7 +144,7 @@ class KubeObjects:
         """The kind by its name; None if the server does not serve it."""
         known = kinds.of(api_version, kind)
         if known is not None:
-            return _resource_of(known)
+            return server_reads.resource_of(known)
         segments = api_version.split("/")
         if len(segments) > _GROUP_AND_VERSION or not all(map(is_segment, segments)):
             return None
@@ -159,7 +159,7 @@ class KubeObjects:
         kind = kinds.find(kind_name) or server_reads.discovered(self.client, kind_name)
         if kind is None:
             raise server_reads.unknown_kind(kind_name)
-        resource = _resource_of(kind)
+        resource = server_reads.resource_of(kind)
         return Target(resource, namespace if resource.namespaced else "", name)
 
     def get(self, target: Target) -> KubeObject | None:
@@ -208,12 +208,6 @@ class KubeObjects:
             tries += 1
             if verdict(reply) != LATE or tries == TRIES:
                 return result(target, action, reply)
-
-
-def _resource_of(kind: kinds.Kind) -> Resource:
-    return Resource(
-        api_version=kind.api_version, kind=kind.kind, plural=kind.plural, namespaced=kind.namespaced
-    )
 
 
 def named(target: Target, action: str) -> Result:

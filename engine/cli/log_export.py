@@ -1,6 +1,7 @@
 """``log export`` and ``log import``: write the log to files, and load such files into an empty log."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -112,10 +113,7 @@ def load(directory: Path, /, *, server: options.Server = options.SERVER) -> int:
 
 
 async def _load(directory: Path, data: Path) -> int:
-    log = await sqlite.SqliteLog.open(data)
-    try:
+    async with contextlib.aclosing(await sqlite.SqliteLog.open(data)) as log:
         return await log_files.load(
             log, directory, lambda count, _: output.progress(f"{count:,} records imported")
         )
-    finally:
-        await log.aclose()

@@ -18,8 +18,6 @@ from engine.log import port, sqlite_table
 from engine.process import log_locations, log_queries, proofs
 from engine.proof import checkpoints, verification
 
-OTHER_SCOPE: Final = "choose other numbers: --from, --to"
-
 _NUMBER: Final = validators.Number(gte=1)
 Views = Annotated[bool, Parameter(negative=(), help="Prove the views too: fold the log again and compare.")]
 From = Annotated[
@@ -112,11 +110,7 @@ def _verified(
 ) -> verification.Report:
     """Verify the log without its server, in ``processes`` processes (by default one per CPU)."""
     remedy = "check the path or address of the log, or restore the log"
-    with (
-        failures.convert(port.LogError, remedy, where=location.path),
-        failures.convert(proofs.EmptyScopeError, OTHER_SCOPE),
-        progress_line() as show,
-    ):
+    with proving(location, remedy) as show:
         missing = asyncio.run(_missing(location, expected)) if expected else []
         report = proofs.verify(
             location,
@@ -130,8 +124,11 @@ def _verified(
 
 
 @contextmanager
-def progress_line() -> Generator[proofs.Show]:
-    """Yield a function that shows the progress of a proof on a terminal, with its rate, until the block ends."""
+def proving(location: log_locations.LogLocation, remedy: str) -> Generator[proofs.Show]:
+    """Yield a function that shows the progress of a proof on a terminal, with its rate, until the block ends.
+
+    Convert errors into Failure; ``remedy`` is for errors of the log.
+    """
     began_s = time.monotonic()
 
     def show(progress: proofs.Progress) -> None:
@@ -140,7 +137,11 @@ def progress_line() -> Generator[proofs.Show]:
             f"{progress.records:,} of {progress.until:,} records, {progress.steps:,} steps, {rate:,.0f} records/s"
         )
 
-    with output.clear_progress_after():
+    with (
+        failures.convert(port.LogError, remedy, where=location.path),
+        failures.convert(proofs.EmptyScopeError, "choose other numbers: --from, --to"),
+        output.clear_progress_after(),
+    ):
         yield show
 
 

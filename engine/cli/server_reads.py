@@ -57,6 +57,12 @@ def kind_of(name: str, client: Client | None = None) -> kinds.Kind:
     return served or kinds.Kind(api_version="", kind=name, plural=name.lower())
 
 
+def resource_of(kind: kinds.Kind) -> discovery.Resource:
+    return discovery.Resource(
+        api_version=kind.api_version, kind=kind.kind, plural=kind.plural, namespaced=kind.namespaced
+    )
+
+
 def discovered(client: Client, name: str) -> kinds.Kind | None:
     """The custom kind of this name, plural, short name or ``plural.group``; None if the server serves none."""
     bare_name, _dot, group = name.lower().partition(".")
@@ -232,9 +238,6 @@ def _all(client: Client, kind: kinds.Kind, selection: Selection) -> Iterator[Kub
 
 def _served(client: Client, kind: kinds.Kind, selection: Selection) -> Iterator[KubeObject]:
     """The selected objects of a kind in the Kubernetes API; raises Failure."""
-    resource = discovery.Resource(
-        api_version=kind.api_version, kind=kind.kind, plural=kind.plural, namespaced=kind.namespaced
-    )
     name = f"metadata.name={selection.name}" if selection.name else ""
     query = {"labelSelector": selection.labels, "fieldSelector": name}
-    return served_objects(client, kind, resource.path(selection.namespace).removeprefix("/"), query)
+    return served_objects(client, kind, resource_of(kind).path(selection.namespace).removeprefix("/"), query)

@@ -1,6 +1,7 @@
 """The state of an existing Karmada, for a copy in another control plane; read from its API or an observer's log."""
 
 import asyncio
+import contextlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
@@ -116,8 +117,7 @@ def of_api(access: Access) -> State:
 
 
 async def _of_api(access: Access) -> State:
-    api = MemberApi(access)
-    try:
+    async with contextlib.aclosing(MemberApi(access)) as api:
         served = preferred(await api.discover())
         if not served.keys() & set(_POLICIES):
             raise failures.Failure(
@@ -139,8 +139,6 @@ async def _of_api(access: Access) -> State:
         for resource in others:
             values = await _listed_if_allowed(api, resource, notes)
             notes += _omissions((resource.api_version, resource.kind), values)
-    finally:
-        await api.aclose()
     state = _state(objects_by_kind)
     return structs.replace(state, notes=state.notes + notes)
 
