@@ -16,6 +16,7 @@ from engine.kubeapi.admission.rules import pods
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.schema import type_errors
 from engine.kubeapi.values import quantity, secret_texts
 from events import vocabulary
 from events.json_values import DECODING_ERRORS, Json, as_list, as_object, at, list_at, object_at, objects_at
@@ -195,7 +196,7 @@ def _ports(ports: list[Json], sort: str) -> Iterator[Cause]:
 
 def _needed(value: KubeObject, data: Json, sort: str) -> Iterator[Cause]:
     for key in _NEEDED_OF_SECRETS.get(sort, ()):
-        if key not in data:
+        if key not in data or (key == "ssh-privatekey" and not data[key]):
             yield causes.required(f"data[{key}]")
         elif key.startswith(".docker"):
             yield from _docker(key, _bytes(data[key]))
@@ -208,12 +209,17 @@ def _needed(value: KubeObject, data: Json, sort: str) -> Iterator[Cause]:
 
 def _docker(key: str, content: bytes) -> Iterator[Cause]:
     try:
-        msgspec.json.decode(content)
+        value = msgspec.json.decode(content)
     except DECODING_ERRORS:
-        detail = "invalid JSON"
-        if content[:1] and content[:1] not in b'{["0123456789-tfn':
+        detail = "invalid JSON" if content else "unexpected end of JSON input"
+        if content[:1] not in b'{["0123456789-tfn':
             detail = f"invalid character '{content[:1].decode('latin-1')}' looking for beginning of value"
-        yield causes.invalid(f"data[{key}]", "<secret contents redacted>", detail)
+    else:
+        if value is None or as_object(value) is not None:
+            return
+        json_type = type_errors.json_type_of(value)
+        detail = f"json: cannot unmarshal {json_type} into Go value of type map[string]interface {{}}"
+    yield causes.invalid(f"data[{key}]", "<secret contents redacted>", detail)
 
 
 def _unchanged(value: KubeObject, live: KubeObject | None, names: tuple[str, ...]) -> Iterator[Cause]:
