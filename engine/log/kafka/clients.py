@@ -9,9 +9,10 @@ REBALLAST_REQUEST_MS.
 # pyright: reportUnknownArgumentType=false
 
 import asyncio
+import contextlib
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from typing import Any, Final, TypeAlias, TypeVar
 
 import anyio
@@ -255,9 +256,13 @@ def slot(address: Address, at: TopicPartition) -> Slot:
     return at.topic[len(address.prefix) :], at.partition
 
 
-def failed(failure_text: str, error: KafkaError) -> port.LogError:
-    """Return a LogError for an error of aiokafka; ``failure_text`` begins its message."""
-    return port.LogError(f"{failure_text}: {type(error).__name__}: {error}")
+@contextlib.contextmanager
+def converted(failure_text: str) -> Generator[None]:
+    """Convert errors of aiokafka into LogError; ``failure_text`` begins its message."""
+    try:
+        yield
+    except KafkaError as error:
+        raise port.LogError(f"{failure_text}: {type(error).__name__}: {error}") from error
 
 
 def chosen_ms(variable: str, otherwise: int) -> int:

@@ -29,6 +29,7 @@ _TAIL_RECORDS_MAX: Final = 4_096
 _TAIL_BYTES_MAX: Final = 4 * 1024 * 1024
 _LOOK_BACK: Final = 64
 _POLL_MS: Final = 200
+_ENDS_UNKNOWN: Final = "the ends of the log are not known"
 _log = diagnostics.logger(__name__)
 
 
@@ -73,12 +74,10 @@ class FollowedLog:
 
     async def open(self) -> None:
         """Connect. Raises LogError if no broker answers; call ``aclose`` even then."""
-        try:
+        with clients.converted(f"no broker answers at {self._address.servers}"):
             await self._consumer.start()
             await self._query_consumer.start()
             await self._appender.open()
-        except KafkaError as error:
-            raise clients.failed(f"no broker answers at {self._address.servers}", error) from error
 
     async def run(self) -> None:
         """Receive new records until cancelled."""
@@ -103,10 +102,8 @@ class FollowedLog:
                 del self._positions[slot]
                 self._visible.pop(slot, None)
                 self._tails.pop(slot, None)
-            try:
+            with clients.converted(_ENDS_UNKNOWN):
                 await self._find_last_records(new)
-            except KafkaError as error:
-                raise clients.failed("the ends of the log are not known", error) from error
             self._assign()
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
@@ -164,20 +161,19 @@ class FollowedLog:
 
         Raises LogError if the brokers do not answer.
         """
-        try:
+        with clients.converted(_ENDS_UNKNOWN):
             return await self._ends(slots)
-        except KafkaError as error:
-            raise clients.failed("the ends of the log are not known", error) from error
 
     async def wait_until_read(self, ends: Mapping[Slot, int]) -> None:
         """Return when followed partitions have been read up to these offsets, control records included."""
         self._levelling += 1
         try:
-            await self._query_positions([slot for slot in ends if self._positions.get(slot, 0) < ends[slot]])
+            with clients.converted(_ENDS_UNKNOWN):
+                await self._query_positions(
+                    [slot for slot in ends if self._positions.get(slot, 0) < ends[slot]]
+                )
             while any(self._positions.get(slot, end) < end for slot, end in ends.items()):
                 await self._polled.wait(self._polled.number)
-        except KafkaError as error:
-            raise clients.failed("the ends of the log are not known", error) from error
         finally:
             self._levelling -= 1
 

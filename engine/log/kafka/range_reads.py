@@ -84,23 +84,19 @@ class Ranges:
         """Return the first and the next offset of a partition; raises LogError if the brokers do not answer."""
         at = clients.partition(self._address, slot)
         async with self._turn:
-            try:
+            with clients.converted(f"{slot[0]}/{slot[1]} was not read"):
                 consumer = await self._open()
                 begin = (await consumer.beginning_offsets([at]))[at]
                 return begin, (await consumer.end_offsets([at]))[at]
-            except KafkaError as error:
-                raise clients.failed(f"{slot[0]}/{slot[1]} was not read", error) from error
 
     async def written(self, slots: Sequence[Slot]) -> dict[Slot, int]:
         """Return the offsets up to which partitions are written, open transactions included; raises LogError."""
         names = {clients.partition(self._address, slot): slot for slot in slots}
         async with self._turn:
-            try:
+            with clients.converted("the ends of the log are not known"):
                 if self._unbounded is None:
                     self._unbounded = await clients.started(clients.consumer(self._address, sees_open=True))
                 ends = await self._unbounded.end_offsets(list(names))
-            except KafkaError as error:
-                raise clients.failed("the ends of the log are not known", error) from error
         return {names[at]: end for at, end in ends.items()}
 
     async def close(self) -> None:

@@ -13,6 +13,7 @@ step that continues the shard's chain, the ownership ends.
 # pyright: reportUnknownArgumentType=false
 
 import asyncio
+import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -97,9 +98,8 @@ class Shards:
         for failed in outcomes:
             if failed is not None:
                 await self.release(taken)
-                if isinstance(failed, KafkaError):
-                    raise clients.failed("the shards were not taken over", failed) from failed
-                raise failed
+                with clients.converted("the shards were not taken over"):
+                    raise failed
         # Read only now: before the producers have started, the former owners could still append steps.
         await self._log.follow(_inputs(self._owned))
         for slot, end in (await self._visible_ends(taken)).items():
@@ -219,9 +219,8 @@ class Shards:
         if lost := [shard for shard, error in failed.items() if isinstance(error, _FENCED)]:
             self._raise_lost(lost)
         for error in failed.values():
-            if isinstance(error, KafkaError):
-                raise clients.failed("transactions that brokers left open were not ended", error) from error
-            raise error
+            with clients.converted("transactions that brokers left open were not ended"):
+                raise error
 
     async def aclose(self) -> None:
         """Release all shards."""
@@ -248,7 +247,7 @@ class Shards:
         """
         slots = _decisions(shards)
         hidden: list[Slot] = []
-        try:
+        with contextlib.suppress(TimeoutError), clients.converted("the ends of the decisions are not known"):
             async with asyncio.timeout(appending.COMMIT_S):
                 for count in itertools.count():
                     # Query this first: records that are written between the two queries must not be waited
@@ -261,10 +260,6 @@ class Shards:
                     if count == _LEFT_S // _HIDDEN_S:
                         await asyncio.gather(*(self._commit_empty_transaction(shard) for _, shard in hidden))
                     await asyncio.sleep(_HIDDEN_S)
-        except TimeoutError:
-            pass
-        except KafkaError as error:
-            raise clients.failed("the ends of the decisions are not known", error) from error
         names = ", ".join(f"{topic}/{shard}" for topic, shard in hidden)
         message = f"an open transaction hides the last records of {names}; wait until it ends, or abort it"
         raise port.LogError(message)
@@ -346,12 +341,11 @@ async def check_clock(address: Address, clock_ms: Callable[[], int]) -> None:
     """
     producer = clients.producer(address)
     try:
-        await producer.start()
-        before_ms = clock_ms()
-        metadata = await producer.send_and_wait(address.topic(SNAPSHOTS), b"", _CLOCK_KEY, 0)
-        after_ms = clock_ms()
-    except KafkaError as error:
-        raise clients.failed("the brokers did not report their time", error) from error
+        with clients.converted("the brokers did not report their time"):
+            await producer.start()
+            before_ms = clock_ms()
+            metadata = await producer.send_and_wait(address.topic(SNAPSHOTS), b"", _CLOCK_KEY, 0)
+            after_ms = clock_ms()
     finally:
         await clients.stopped(producer)
     if metadata.timestamp_type != _LOG_APPEND_TIME or metadata.timestamp is None:

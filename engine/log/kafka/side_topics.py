@@ -226,10 +226,8 @@ class LineTopic:
     async def append(self, line: bytes) -> None:
         """Append a line; it is durable on return. Raises LogError."""
         await self._prepare()
-        try:
+        with clients.converted(f"topic {self._slot[0]} was not written"):
             await self._appender.append(self._slot, line)
-        except KafkaError as error:
-            raise clients.failed(f"topic {self._slot[0]} was not written", error) from error
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -63,13 +63,12 @@ async def prepare(address: Address) -> None:
     """Create missing topics and check all of them. Raises LogError for unsuitable ones."""
     admin = clients.admin(address)
     try:
-        await admin.start()
-        await check_broker_limits(admin)
-        await _make(admin, address, _expected_topics())
-        await _check(admin, address)
-        await _wait_for_leaders(address)
-    except KafkaError as error:
-        raise clients.failed(f"the topics at {address.servers} were not prepared", error) from error
+        with clients.converted(f"the topics at {address.servers} were not prepared"):
+            await admin.start()
+            await check_broker_limits(admin)
+            await _make(admin, address, _expected_topics())
+            await _check(admin, address)
+            await _wait_for_leaders(address)
     finally:
         await admin.close()
 
@@ -89,10 +88,9 @@ async def prepare_topic(address: Address, name: str) -> None:
     """Create a topic of one partition, unless it exists; its records are kept forever. Raises LogError."""
     admin = clients.admin(address)
     try:
-        await admin.start()
-        await _make(admin, address, {name: _ExpectedTopic(1)})
-    except KafkaError as error:
-        raise clients.failed(f"topic {address.topic(name)} was not prepared", error) from error
+        with clients.converted(f"topic {address.topic(name)} was not prepared"):
+            await admin.start()
+            await _make(admin, address, {name: _ExpectedTopic(1)})
     finally:
         await admin.close()
 
