@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import re
 import tempfile
 from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
@@ -17,15 +16,13 @@ from engine.cli import failures, log_checkpoint, options, output, private_server
 from engine.cli.client import Client
 from engine.cli.karmada import importing, serving, states
 from engine.cli.kube_objects import KubeObjects
+from engine.http.errors import RefusalError
+from engine.http.query import view_reads
 from engine.log import port
 from engine.process import log_locations
-from events import keys, times
-from projections import as_of_views
+from events import keys
 
 _REPORT_ID: Final = "observed"
-_DIGITS_MAX: Final = 18
-_SHOWN_MAX: Final = 80
-_POSITION: Final = re.compile(r"(\w{1,32})/([0-9]{1,6})/([0-9]{1,18})", re.ASCII)
 
 
 class Copy(Struct, frozen=True):
@@ -59,40 +56,12 @@ def recorded_state(log: str, server: options.Server, as_of: str) -> states.State
 
 async def _of_log(location: log_locations.LogLocation, as_of: str) -> states.State | None:
     async with log_locations.opened(location) as log:
-        return await states.of_log(log, await _number(log, as_of))
-
-
-async def _number(log: port.NumberedLog, as_of: str) -> int | None:
-    """Return the number of the last record that ``as_of`` includes, None for an empty text; raises Failure."""
-    if not as_of:
-        return None
-    if as_of.isascii() and as_of.isdecimal():
-        last = log.last_number()
-        # The length first: Python refuses to convert thousands of digits.
-        if len(as_of) > _DIGITS_MAX or int(as_of) > last:
-            raise failures.Failure(f"--as-of: the log ends at number {last}", "use a number up to that")
-        return int(as_of)
-    if position := _POSITION.fullmatch(as_of):
-        return await _number_of(log, position[1], int(position[2]), int(position[3]))
-    try:
-        return await as_of_views.number_at(log, times.from_text(as_of))
-    except (ValueError, OverflowError):
-        raise failures.usage(
-            f"--as-of: {as_of[:_SHOWN_MAX]!r} is neither a time, nor a number or position of the log",
-            "write 10m (ago), 2026-05-25T09:49:51Z, 1234, or observations/0/41",
-        ) from None
-
-
-async def _number_of(log: port.NumberedLog, topic: str, partition: int, offset: int) -> int:
-    """Return the number of the record at a position; raises Failure if there is none."""
-    is_before_the_end = offset < log.ends().get((topic, partition), 0)
-    records = await log.read(topic, partition, offset, 1) if is_before_the_end else []
-    # On Kafka some offsets have no record: the ends of transactions.
-    if not records or records[0].offset != offset:
-        raise failures.Failure(
-            f"--as-of: there is no record {topic}/{partition}/{offset}", "list records: reballast log tail"
-        )
-    return records[0].number
+        try:
+            number = await view_reads.resolve(log, as_of)
+        except RefusalError as refusal:
+            problem = refusal.problem
+            raise failures.Failure(f"--as-of: {problem.reason}", problem.remedy) from None
+        return await states.of_log(log, number)
 
 
 @contextlib.contextmanager
