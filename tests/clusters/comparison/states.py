@@ -103,6 +103,7 @@ async def read(plane: Plane) -> dict[int, State]:
         (kind, item)
         for kind in ("resourcebindings", "clusterresourcebindings")
         for item in await plane.items(f"/apis/work.karmada.io/v1alpha2/{kind}")
+        if _has_policy(item) or _is_placed(item["spec"])
     ]
     claimed = {_ref(item["spec"]["resource"]) for _, item in bindings if _has_policy(item)}
     required = {_ref(item["spec"]["resource"]) for _, item in bindings if item["spec"].get("requiredBy")}
@@ -125,6 +126,11 @@ def _ref(resource: dict[str, Any]) -> _Ref:
 
 def _has_policy(binding: dict[str, Any]) -> bool:
     return any(name.endswith(_PERMANENT_ID) for name in binding["metadata"].get("labels", {}))
+
+
+def _is_placed(spec: dict[str, Any]) -> bool:
+    """Whether a binding has clusters; Karmada makes bindings of dependencies for workloads without clusters, too."""
+    return any(part.get("clusters") for part in (spec, *spec.get("requiredBy", ())))
 
 
 async def _of_templates(plane: Plane, bindings: list[tuple[str, dict[str, Any]]]) -> list[_Entry]:
