@@ -305,13 +305,15 @@ class MemberStatus(shapes.Shape, frozen=True, kw_only=True):
 class StatusAggregated(BindingDecision, frozen=True, kw_only=True):
     """The status of the workload over all clusters; ``observed_generation`` is the template's generation.
 
-    ``fields`` are values aggregated from the members' statuses as the kind's interpreter declares, by path.
+    ``fields`` are values aggregated from the members' statuses as the kind's interpreter declares, by path. With
+    ``whole`` the only member's status is that of the workload.
     """
 
     members: tuple[MemberStatus, ...]
     observed_generation: shapes.Count = 0
     fully_applied: bool = False
     fields: dict[str, shapes.Whole | str] = {}
+    whole: bool = False
 
 
 class DependenciesDistributed(BindingDecision, frozen=True, kw_only=True):

@@ -146,7 +146,8 @@ class Reading(Shape, frozen=True, kw_only=True):
 
     ``values`` are paths in the status whose values are added to reports. ``health``, if set, replaces the
     kind's built-in health rule. So do ``alternatives``: an object that has a status is healthy if it meets all rules of
-    one of them. ``retained`` are fields of the object that keep the member's value once the
+    one of them. With ``whole`` the whole status is reported besides ``values``.
+    ``retained`` are fields of the object that keep the member's value once the
     object exists. ``replicas`` is the dotted path, from the object's root, of the replica count if it is not
     the usual one of the kind.
     """
@@ -156,6 +157,7 @@ class Reading(Shape, frozen=True, kw_only=True):
     retained: tuple[str, ...] = ()
     replicas: str = ""
     alternatives: tuple[tuple[HealthRule, ...], ...] = ()
+    whole: bool = False
 
 
 Values = Annotated[

@@ -39,6 +39,8 @@ class Status(Struct, frozen=True, array_like=True, gc=False):
     fully_applied: bool
     since_ms: int
     fields: dict[str, int | str] = {}
+    whole: bool = False
+    """Whether the template has the whole status of its only member."""
 
 
 class Binding(domain.Binding, kw_only=True, array_like=True):
@@ -304,7 +306,9 @@ def _aggregate(binding: Binding, at_ms: int, data: decisions.StatusAggregated) -
     observed = data.observed_generation
     if any(_is_behind(member, binding.template, observed) for member in data.members):
         observed = previous.observed_generation if previous else 0
-    binding.status = Status(data.members, observed, data.fully_applied, since_ms, dict(data.fields))
+    binding.status = Status(
+        data.members, observed, data.fully_applied, since_ms, dict(data.fields), data.whole
+    )
 
 
 def _is_behind(member: decisions.MemberStatus, ref: shapes.WorkloadRef, generation: int) -> bool:

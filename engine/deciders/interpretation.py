@@ -75,6 +75,7 @@ def _reading(spec: interpreters.Interpretation) -> shapes.Reading | None:
         health=rule if is_single else None,
         alternatives=() if is_single else alternatives,
         retained=spec.retained_fields,
+        whole=spec.whole_status,
         replicas="" if replica_fields.is_default(spec.replicas_path) else spec.replicas_path,
     )
     return None if reading == shapes.Reading() else reading

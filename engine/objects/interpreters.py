@@ -84,7 +84,8 @@ class Interpretation(Struct, frozen=True, kw_only=True, rename="camel"):
 
     ``default_replicas`` is the number of replicas of an object without a count at ``replicas_path``.
     ``pod_spec_paths`` are JSON paths of pod specs. The objects to which these refer are dependencies. The first pod
-    spec has the requests of a replica, unless there is a ``requests_path``.
+    spec has the requests of a replica, unless there is a ``requests_path``. With ``whole_status`` members also report
+    their whole statuses; an object in a single cluster has that of this cluster.
     """
 
     target: Target
@@ -94,6 +95,7 @@ class Interpretation(Struct, frozen=True, kw_only=True, rename="camel"):
     pod_spec_paths: tuple[str, ...] = ()
     health: Health | None = None
     status_fields: tuple[StatusField, ...] = ()
+    whole_status: bool = False
     dependencies: tuple[Dependency, ...] = ()
     retained_fields: tuple[str, ...] = ()
 

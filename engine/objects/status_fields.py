@@ -17,7 +17,9 @@ def values(status: Json, reading: shapes.Reading | None) -> dict[str, str]:
 
 def whole(api_version: str, kind: str, status: Json, reading: shapes.Reading | None) -> str:
     """Return the whole status as JSON; empty if it is too long, or if members do not report it for this kind."""
-    is_reported = status_values.is_whole(api_version, kind) and not (reading is not None and reading.values)
+    is_reported = (
+        status_values.is_whole(api_version, kind) if reading is None or not reading.values else reading.whole
+    )
     if not status or not is_reported:
         return ""
     try:

@@ -9,10 +9,10 @@ from typing import NamedTuple, TypedDict, cast
 
 import msgspec
 
-from engine.domain import federated_quotas, marks
+from engine.domain import federated_quotas, marks, reported_statuses
 from engine.domain.bindings import Claim, Mark
 from engine.domain.rebalancers import Observed
-from events import decisions, job_statuses, json_paths, shapes, times, vocabulary
+from events import decisions, job_statuses, json_paths, shapes, status_values, times, vocabulary
 from events.json_values import DECODING_ERRORS, Json
 from events.kube_fields import Condition, ObjectMeta
 from events.kube_objects import KubeObject
@@ -186,16 +186,21 @@ def template_status(binding: Binding) -> Json:
     kind_status = kind_statuses.aggregate(binding.template, binding.status.members)
     if kind_status is not None:
         return {**kind_status}
+    members = binding.status.members
+    generation: Json = {"observedGeneration": binding.status.observed_generation}
+    if binding.status.whole and (whole := reported_statuses.decoded(members[0].status)) is not None:
+        return whole | generation if "observedGeneration" in whole else whole
     if not (has_counts or binding.status.fields):
         return {}
     status: Json = {}
     for path, value in binding.status.fields.items():
         put(status, json_paths.names(path), value)
-    members = binding.status.members
     if kind == vocabulary.JOB:
         return {**_with_start(status, members), **_job_end(members)}
     counts = kind_statuses.replica_counts(binding.template, members) if has_counts else {}
-    return status | {"observedGeneration": binding.status.observed_generation} | counts
+    if binding.replicas and status_values.is_custom(kind[0]) and not any(counts.values()):
+        counts = {}  # The statuses of the kind have no counts, or no replica exists yet.
+    return status | generation | counts
 
 
 def _with_start(status: Json, members: Sequence[decisions.MemberStatus]) -> Json:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from engine.agent import statuses
 from events import decisions, enums, job_statuses, policies, rejections, shapes, works
 from events.json_values import Json
 from events.kube_objects import KubeObject
@@ -211,6 +212,21 @@ async def test_last_cluster_with_a_value_gives_the_aggregated_value(story: Story
     assert (await story.recorded(decisions.StatusAggregated, JOB))[-1].fields == {STATE: "RUNNING"}
     await story.report(JOB, "member2", values={STATE: "FAILED"})
     assert (await story.recorded(decisions.StatusAggregated, JOB))[-1].fields == {STATE: "FAILED"}
+
+
+async def test_whole_status_is_that_of_the_workload_in_a_single_cluster(story: Story) -> None:
+    await story.submit(interpreter(statusFields=[{"jsonPath": STATE}], wholeStatus=True))
+    reading = (await story.recorded(works.WorkApplied, JOB))[-1].reading
+    assert reading == shapes.Reading(values=(STATE,), whole=True)
+    live = KubeObject({"apiVersion": FLINK[0], "kind": FLINK[1], "status": {"job": {"state": "UP"}, "n": 1}})
+    state = statuses.object_state(live, reading)
+    assert (state.values, state.status) == ({STATE: "UP"}, '{"job":{"state":"UP"},"n":1}')
+    for name in MEMBERS:
+        await story.report(JOB, name, values=state.values)
+    assert not (await story.recorded(decisions.StatusAggregated, JOB))[-1].whole
+    await story.submit(policy("p", on("member1"), selector("job", FLINK)))
+    aggregated = (await story.recorded(decisions.StatusAggregated, JOB))[-1]
+    assert (aggregated.whole, aggregated.fields) == (True, {STATE: "UP"})
 
 
 async def test_job_status_is_summed_over_its_clusters(story: Story) -> None:

@@ -39,6 +39,31 @@ def test_aggregated_fields_keep_their_paths() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('{"state":"up","observedGeneration":9}', {"state": "up", "observedGeneration": 3}),
+        ('{"state":"up"}', {"state": "up"}),
+        ("", {"observedGeneration": 3, "job": "x"}),
+        ("[7]", {"observedGeneration": 3, "job": "x"}),
+    ],
+)
+def test_template_has_the_whole_status_of_its_only_member(text: str, shown: Json) -> None:
+    member = decisions.MemberStatus(cluster="member1", applied=True, values={".job": "x"}, status=text)
+    reported = binding(REF)
+    fields: dict[str, int | str] = {".job": "x"}
+    reported.status = Status((member,), 3, fully_applied=True, since_ms=0, fields=fields, whole=True)
+    assert objects.template_status(reported) == shown
+
+
+def test_custom_kind_whose_members_report_no_counts_has_none() -> None:
+    reported = _binding({".job": "x"}, replicas=2)
+    member = decisions.MemberStatus(cluster="member1", applied=True)
+    assert reported.status is not None
+    reported.status = msgspec.structs.replace(reported.status, members=(member,))
+    assert objects.template_status(reported) == {"observedGeneration": 3, "job": "x"}
+
+
 def test_replicas_are_numbers_despite_other_fields() -> None:
     shown = objects.template_status(
         _binding({".replicas": "many", ".job": "x", ".job.state": "y"}, replicas=2)

@@ -195,6 +195,7 @@ DECISIONS: Final[tuple[shapes.Event, ...]] = (
         observed_generation=1,
         fully_applied=True,
         fields={".jobStatus.restarts": 3, ".jobStatus.state": "RUNNING"},
+        whole=True,
     ),
     decisions.DependenciesDistributed(
         key=KEY, dependencies=(DEPENDENCY,), clusters=PAIR, overwrites=True, preserves=True
