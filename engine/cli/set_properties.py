@@ -14,8 +14,8 @@ from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.results import Problem, Result
 from engine.domain import replica_fields
 from engine.kubeapi.values.taints import Effect
+from engine.objects import interpreters
 from engine.objects.clusters import Taint
-from engine.objects.interpreters import Interpretation
 from events import limits, vocabulary
 from events.json_values import Json
 from events.kube_objects import KubeObject
@@ -271,12 +271,14 @@ def scaled(client: Client, objects: KubeObjects, target: Target, replicas: int) 
 
 
 def _interpreted(client: Client, resource: Resource) -> str:
-    """The path of the replicas of a kind, by its ReplicaInterpreter; empty if it has none."""
-    path = ""
+    """The path of the replicas of a kind, by its interpreter; empty if it has none."""
+    kind = resource.api_version, resource.kind
+    built_in = interpreters.built_in().get(kind)
+    path = built_in.replicas_path if built_in else ""
     for interpreter in server_reads.objects(client, "objects", kind="ReplicaInterpreter"):
-        spec = msgspec.convert(interpreter.at("spec"), Interpretation)
-        if (spec.target.api_version, spec.target.kind) == (resource.api_version, resource.kind):
-            path = spec.replicas_path or path
+        spec = msgspec.convert(interpreter.at("spec"), interpreters.Interpretation)
+        if (spec.target.api_version, spec.target.kind) == kind:
+            path = spec.replicas_path
     return path
 
 

@@ -91,7 +91,10 @@ def _of_kubernetes(kind: _Kind) -> Interpreter:
     return Interpreter("", spec, shapes.Reading(values=tuple(sorted(paths))))
 
 
-_BUILT_IN: Final = {kind: _of_kubernetes(kind) for kind in (*_FIELDS, *_PROJECTED)}
+_BUILT_IN: Final = {
+    **{kind: _of_kubernetes(kind) for kind in (*_FIELDS, *_PROJECTED)},
+    **{kind: Interpreter("", spec, _reading(spec)) for kind, spec in interpreters.built_in().items()},
+}
 """Interpreters of kinds that no ReplicaInterpreter describes."""
 
 

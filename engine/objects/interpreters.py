@@ -6,6 +6,8 @@ names from the root (``spec.size``); paths of pod specs and names, and paths in 
 """
 
 from collections.abc import Iterator
+from functools import cache
+from importlib import resources
 from typing import Final, Literal
 
 import msgspec
@@ -110,6 +112,14 @@ _DECODER: Final = msgspec.json.Decoder(_Manifest)
 def decode(manifest: msgspec.Raw | bytes) -> Interpretation:
     """Decode a manifest; raises msgspec.ValidationError or msgspec.DecodeError if it is invalid."""
     return kube_objects.decoded(lambda raw: _DECODER.decode(policies.without_nulls(raw)).spec, manifest)
+
+
+@cache
+def built_in() -> dict[tuple[str, str], Interpretation]:
+    """Return the interpreters of kinds of other projects, by API version and kind."""
+    text = resources.files("engine.objects").joinpath("built_in_interpreters.yaml").read_bytes()
+    specs = msgspec.yaml.decode(text, type=list[Interpretation])
+    return {(spec.target.api_version, spec.target.kind): spec for spec in specs}
 
 
 def pod_specs(value: object, spec: Interpretation) -> Iterator[object]:

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from engine.deciders import interpretation
 from engine.simulation import cluster, reports, state, statuses
 from engine.works import templates
 from events import health, shapes
@@ -62,6 +63,21 @@ def test_health_rule_reads_the_simulated_counts(path: str, *, healthy: bool) -> 
     )
     reading = shapes.Reading(replicas="spec.size", alternatives=(rules,))
     assert _reported(_template('{"most": 3}'), reading).healthy is healthy
+
+
+@pytest.mark.parametrize("startup_ms", [0, 1_000])
+def test_members_judge_a_kind_with_a_built_in_interpreter_by_its_rollout(startup_ms: int) -> None:
+    interpreter = interpretation.Interpreters().get("apps.kruise.io/v1alpha1", "CloneSet")
+    assert interpreter is not None
+    member = examples.new_state(startup_ms=startup_ms)
+    applied = examples.applied("web", 2)
+    ref = msgspec.structs.replace(applied.template, api_version="apps.kruise.io/v1alpha1", kind="CloneSet")
+    work = msgspec.structs.replace(applied, template=ref, reading=interpreter.reading)
+    cluster.apply_work(member, work, 0, template=templates.EMPTY)
+    (report,) = (
+        report.data for report in _reports(member) if isinstance(report.data, health.WorkloadReported)
+    )
+    assert (report.replicas, report.healthy) == (2, not startup_ms)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", "null", "[" * 10_000])
