@@ -8,6 +8,7 @@ result, whose lists are still cached, as in a worker.
 """
 
 import heapq
+import itertools
 import time
 from collections.abc import Callable
 from typing import Final
@@ -43,13 +44,11 @@ def run(clusters: int, mode: str, seconds: float, replicas: int = 100) -> Figure
         raise ValueError(msg)
     known = make_fleet(clusters)
     questions = _questions(known, base, prefix, replicas)
-    placed = [0, 0]
-    turn = _turn(known, questions, placed, _clusters_in_columns)
-    turn()
+    turn = _turn(known, questions, lambda decision: len(decision.columns[0]))
+    placed = turn()
     seconds_each, each_cpu = _seconds_each(turn, _BINDINGS, seconds)
-    by_pairs, _ = _seconds_each(
-        _turn(known, questions, placed, _clusters_in_pairs), _BINDINGS, min(seconds, 1.0)
-    )
+    in_pairs = _turn(known, questions, lambda decision: len(decision.clusters))
+    by_pairs, _ = _seconds_each(in_pairs, _BINDINGS, min(seconds, 1.0))
     baseline, _ = _seconds_each(lambda: _divide_by_definition(known, replicas), 1, min(seconds, 1.0))
     mark = REFERENCE.get(clusters, {}).get(base)
     return {
@@ -59,7 +58,7 @@ def run(clusters: int, mode: str, seconds: float, replicas: int = 100) -> Figure
         "decisions_per_s": round(1 / seconds_each, 1),
         "decisions_per_cpu_s": round(1 / each_cpu, 1),
         "pairs_per_s": round(1 / by_pairs, 1),
-        "placed_share": round(placed[0] / placed[1], 3),
+        "placed_share": round(placed / _BINDINGS, 3),
         "microseconds": round(seconds_each * 1e6, 1),
         "reference_per_s": mark,
         "times_reference": None if mark is None else round(1 / seconds_each / mark, 1),
@@ -189,48 +188,31 @@ def _rescaled(question: requests.Request, known: fleet.Fleet, prefix: str, numbe
     )
 
 
-def _clusters_in_columns(decision: decisions.Decision) -> int:
-    """Read a result as two lists; return the number of clusters."""
-    names, replicas = decision.columns
-    return min(len(names), len(replicas))
-
-
-def _clusters_in_pairs(decision: decisions.Decision) -> int:
-    """Read a result as tuples; return the number of clusters."""
-    return len(decision.clusters)
-
-
 def _turn(
-    known: fleet.Fleet,
-    questions: list[requests.Request],
-    placed: list[int],
-    read: Callable[[decisions.Decision], int],
-) -> Callable[[], None]:
+    known: fleet.Fleet, questions: list[requests.Request], read: Callable[[decisions.Decision], int]
+) -> Callable[[], int]:
     """Return a function that decides all requests once, with a capacity report before every fifty requests.
 
-    ``placed`` has two totals: the requests that got clusters, and all requests. Each call of the function adds to both.
-    ``read`` returns the number of clusters in a result.
+    It returns the number of requests that got clusters. ``read`` reads a result and returns its number of clusters.
     """
     names = known.names()
-    reports = 0
+    reports = itertools.count(1)
 
-    def turn() -> None:
-        nonlocal reports
-        decided: list[bool] = []
+    def turn() -> int:
+        placed = 0
         for number, question in enumerate(questions):
             if number % _PLACEMENTS == 0:
-                reports += 1
-                index = reports * 7 % len(names)
-                known.report(names[index], _summary(index, reports))
+                report = next(reports)
+                index = report * 7 % len(names)
+                known.report(names[index], _summary(index, report))
             # Read each result: lazily computed columns that are never read would make the rate too high.
-            decided.append(read(schedule.schedule(question, known)) > 0)
-        placed[0] += sum(decided)
-        placed[1] += len(decided)
+            placed += read(schedule.schedule(question, known)) > 0
+        return placed
 
     return turn
 
 
-def _seconds_each(turn: Callable[[], None], count: int, seconds: float) -> tuple[float, float]:
+def _seconds_each(turn: Callable[[], object], count: int, seconds: float) -> tuple[float, float]:
     """Mean seconds per item of a turn with ``count`` items: elapsed time, and processor time.
 
     The two differ if other programs use the same core.
