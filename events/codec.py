@@ -102,6 +102,12 @@ def decode(
         return Malformed(field, reason, head)
 
 
+def event_of(record: records.Record | records.StoredRecord) -> shapes.Event | None:
+    """Return the event in a record as ``decode`` does; None if it is malformed or of an unknown type."""
+    decoded = decode(record)
+    return decoded.data if isinstance(decoded, Decoded) else None
+
+
 def _open(record: records.Record | records.StoredRecord) -> tuple[Envelope, bytes | msgspec.Raw]:
     if not records.is_structured(record.headers):
         return records.from_headers(record.headers), record.value

@@ -20,7 +20,6 @@ from engine.process.replica import clock_ms, watched
 from engine.reconcilers import snapshot_storage, worker, worker_metrics
 from engine.simulation import specs
 from events import codec, observations, topics
-from events.records import StoredRecord
 
 DRAIN_SECONDS: Final = 5.0
 _OWN: Final = frozenset({topics.CLUSTERS, topics.SPECS, topics.POLICIES})
@@ -105,16 +104,11 @@ async def _check_use(log: sqlite.SqliteLog, *, observes: bool) -> None:
     first = await log.read(topics.OBSERVATIONS, 0, 0, 1)
     # This topic also has the Events that clients write. A server that observes refuses such Events, so they occur only
     # in a log without observations.
-    has_events = any(_is_client_event(record) for record in first)
+    has_events = any(isinstance(codec.event_of(record), _CLIENT_EVENTS) for record in first)
     if not observes and first and not has_events:
         raise port.LogMixedError("the log has the observations of another control plane")
     if observes and (has_events or (not first and recorded & _OWN)):
         raise port.LogMixedError("the log has clusters and objects of its own")
-
-
-def _is_client_event(record: StoredRecord) -> bool:
-    decoded = codec.decode(record)
-    return isinstance(decoded, codec.Decoded) and isinstance(decoded.data, _CLIENT_EVENTS)
 
 
 async def _start(installation: Installation, writers: TaskGroup) -> None:

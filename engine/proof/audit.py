@@ -168,7 +168,7 @@ def _differences(step: recovery.RecordedStep, decided: Sequence[records.Record])
         output.checksum == other.checksum for output, other in zip(step.outputs, others, strict=True)
     ):
         return
-    recorded, again = _by_key(step.data), _by_key(_decoded(others))
+    recorded, again = _by_key(step.data), _by_key(map(codec.event_of, others))
     for key in {**recorded, **again}:
         before, after = recorded.get(key, {}), again.get(key, {})
         names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
@@ -186,22 +186,15 @@ def _differences(step: recovery.RecordedStep, decided: Sequence[records.Record])
             )
 
 
-def _decoded(outputs: Iterable[records.Record]) -> Iterator[shapes.Event]:
-    for record in outputs:
-        decoded = codec.decode(record)
-        if isinstance(decoded, codec.Decoded):
-            yield decoded.data
-
-
 def _name(struct: type[shapes.Event]) -> str:
     """Return the name of an event's type without the namespace."""
     return catalogue.BY_STRUCT[struct].name.rpartition(".")[2]
 
 
-def _by_key(events: Iterable[shapes.Event]) -> dict[str, dict[str, Json]]:
+def _by_key(events: Iterable[shapes.Event | None]) -> dict[str, dict[str, Json]]:
     """Return the events about each binding, rebalancer or cluster as JSON by type; a repeated type gets a number."""
     result: dict[str, dict[str, Json]] = {}
-    for data in events:
+    for data in filter(None, events):
         key = data.subject
         of_key = result.setdefault(key, {})
         name = short = _name(type(data))

@@ -115,11 +115,11 @@ class _History:
         self._records = hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest()
         if record.topic != topics.DECISIONS:
             return
-        decoded = codec.decode(record)
-        if not isinstance(decoded, codec.Decoded) or not isinstance(decoded.data, decisions.StepTaken):
+        taken = codec.event_of(record)
+        if not isinstance(taken, decisions.StepTaken):
             return
         shard_chain = self._chains[record.partition]
-        if shard_chain.take(record, decoded.data):
+        if shard_chain.take(record, taken):
             mark = bytes.fromhex(shard_chain.digest)[:_MARK_BYTES]
             self._marks.setdefault(record.partition, bytearray()).extend(mark)
             self._offsets[record.partition] = record.offset

@@ -138,9 +138,9 @@ class OverrideAudit:
             self._log, topics.SPECS, render_input.shard, [render_input.offset]
         )
         for record in records.values():
-            decoded = codec.decode(record)
-            if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, specs.TemplateApplied):
-                return bytes(decoded.data.manifest)
+            applied = codec.event_of(record)
+            if isinstance(applied, specs.TemplateApplied):
+                return bytes(applied.manifest)
         return None
 
 

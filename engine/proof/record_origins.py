@@ -102,9 +102,9 @@ class RecordOrigins:
             and record.partition in self._shards
             and chain.may_be_step(record)
         ):
-            decoded = codec.decode(record)
-            if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, decisions.StepTaken):
-                self._take_step(record, decoded.data)
+            step = codec.event_of(record)
+            if isinstance(step, decisions.StepTaken):
+                self._take_step(record, step)
                 return
         if record.headers.get("ce_source", "").startswith(ids.SHARD_SOURCE):
             self._take_output(record)
@@ -177,16 +177,14 @@ class RecordOrigins:
         return shard is not None and self.chains[shard].is_undeclared_output(kept.output)
 
     def _take_rejection(self, record: StoredRecord) -> None:
-        decoded = codec.decode(record)
-        match decoded:
-            case codec.Decoded(data=rejections.InputRejected() as data):
-                position = data.topic, data.partition, data.offset
-                # Store only rejections that a later check needs: those of kept records and of unread ones.
-                # All rejections would fill the memory.
-                if position in self._inputs or self._seen.get(position[:2], self._unseen) <= data.offset:
-                    self._refused.add(position)
-            case _:
-                pass
+        data = codec.event_of(record)
+        if not isinstance(data, rejections.InputRejected):
+            return
+        position = data.topic, data.partition, data.offset
+        # Store only rejections that a later check needs: those of kept records and of unread ones.
+        # All rejections would fill the memory.
+        if position in self._inputs or self._seen.get(position[:2], self._unseen) <= data.offset:
+            self._refused.add(position)
 
     def _take_output(self, record: StoredRecord) -> None:
         output = record.headers.get("ce_id", "")

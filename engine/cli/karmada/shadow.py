@@ -144,9 +144,8 @@ async def _read(location: log_locations.LogLocation) -> reports.Report:
 async def _observations(location: log_locations.LogLocation) -> AsyncIterator[shapes.Event]:
     async with log_locations.opened(location) as log:
         async for record in reading.of_partition(log, topics.OBSERVATIONS, 0):
-            decoded = codec.decode(record)
-            if isinstance(decoded, codec.Decoded):
-                yield decoded.data
+            if (data := codec.event_of(record)) is not None:
+                yield data
 
 
 def _show(report: reports.Report) -> None:

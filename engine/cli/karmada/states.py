@@ -175,8 +175,7 @@ async def of_log(log: port.NumberedLog, number: int | None = None) -> State | No
     async for record in reading.of_partition(log, topics.OBSERVATIONS, 0):
         if number is not None and record.number > number:
             continue
-        decoded = codec.decode(record)
-        match decoded.data if isinstance(decoded, codec.Decoded) else None:
+        match codec.event_of(record):
             case observations.ObjectObserved() as seen:
                 newest[changes.read(seen).record_key] = bytes(seen.manifest)
             case observations.ObjectVanished() as vanished:

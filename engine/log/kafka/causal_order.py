@@ -281,12 +281,8 @@ def _needs(record: StoredRecord) -> tuple[Need, ...]:
     if record.topic != topics.DECISIONS:
         step = _named_step(record)
         return () if step is None else (Need((topics.DECISIONS, step[0]), step=step[1]),)
-    decoded = codec.decode(record) if _step(record) is not None else None
-    match decoded:
-        case codec.Decoded(data=decisions.StepTaken() as taken):
-            return tuple(_inputs(record.partition, taken.ends))
-        case _:
-            return ()
+    taken = codec.event_of(record) if _step(record) is not None else None
+    return tuple(_inputs(record.partition, taken.ends)) if isinstance(taken, decisions.StepTaken) else ()
 
 
 def _inputs(shard: int, ends: Mapping[str, int]) -> Iterator[Need]:

@@ -291,9 +291,9 @@ class Shards:
         # This owner did not write the records between the known end and this step.
         if own_offsets[0] > owned.end and await self._is_followed(shard, own_offsets[0]):
             raise port.OwnershipLostError([shard])
-        step = codec.decode(batch[0])
-        if isinstance(step, codec.Decoded):
-            owned.links.take(records.stored(batch[0], own_offsets[0], 0), step.data)
+        step = codec.event_of(batch[0])
+        if step is not None:
+            owned.links.take(records.stored(batch[0], own_offsets[0], 0), step)
         owned.end = own_offsets[-1] + 1 + _MARK
         return own_offsets[0]
 
@@ -305,13 +305,9 @@ class Shards:
         ):
             for record in batch:
                 owned.end = record.offset + 1
-                match codec.decode(record):
-                    case codec.Decoded(data=decisions.StepTaken() as taken) if owned.links.take(
-                        record, taken
-                    ):
-                        return True
-                    case _:
-                        continue
+                taken = codec.event_of(record)
+                if isinstance(taken, decisions.StepTaken) and owned.links.take(record, taken):
+                    return True
         owned.end = end
         return False
 
