@@ -93,8 +93,10 @@ def _fields(
 
 def _aggregate_values(aggregate: interpreters.Aggregate, texts: list[str]) -> int | str | None:
     """Combine the members' values; Sum and Max ignore those that are not whole numbers. None if there is no value."""
-    if aggregate in {"First", "Last"}:
-        return texts[0 if aggregate == "First" else -1] if texts else None
+    if aggregate == "First":
+        return texts[0] if texts else None
+    if aggregate == "Last":
+        return next((text for text in reversed(texts) if text), None)
     counts = [int(text) for text in texts if _COUNT.fullmatch(text)]
     if not counts:
         return None

@@ -164,6 +164,7 @@ ADMITTING: Final[list[tuple[Json, bool]]] = [
     (reason("Succeeded"), True),
     (reason("Failed"), False),
 ]
+NO_CONDITION: Final[Json] = {"conditions": [], "startTime": "now"}
 SOURCES: Final = ("Bucket", "HelmRepository", "OCIRepository")
 HEALTH: Final[list[tuple[str, Json, bool]]] = [
     ("apps.kruise.io/v1alpha1 DaemonSet", {"observedGeneration": 0}, False),
@@ -248,6 +249,8 @@ HEALTH: Final[list[tuple[str, Json, bool]]] = [
         for kind in ("v1 PyTorchJob", "v1 TFJob", "v2beta1 MPIJob")
         for status, is_healthy in TRAINING
     ),
+    ("kubeflow.org/v2beta1 MPIJob", NO_CONDITION, False),
+    ("kubeflow.org/v1 TFJob", NO_CONDITION, True),
     *(
         (f"kyverno.io/v1 {kind}", status, is_healthy)
         for kind in ("ClusterPolicy", "Policy")
