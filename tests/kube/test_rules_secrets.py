@@ -1,4 +1,4 @@
-"""Validation of Secrets."""
+"""Validation of Secrets and ConfigMaps."""
 
 import base64
 
@@ -59,3 +59,17 @@ def test_values_have_one_mebibyte_together() -> None:
     assert _errors("Opaque", {"a": half, "b": half}) == []
     too_long = [("data", "Too long: may not be more than 1048576 bytes")]
     assert _errors("Opaque", {"a": half, "b": half, "c": "x"}) == too_long
+
+
+def test_texts_and_binary_values_of_a_config_map_have_one_mebibyte_together() -> None:
+    binary = base64.b64encode(b"x" * 512 * 1024).decode()
+    whole = KubeObject({"data": {"a": "ü" * 256 * 1024}, "binaryData": {"b": binary}})
+    assert list(core.config_map(whole, None)) == []
+    more = whole.with_fields({"data": {**whole.object_at("data"), "c": "x"}})
+    assert [cause.field for cause in core.config_map(more, None)] == ["[]"]
+
+
+def test_keys_of_a_config_map_are_file_names_and_unique() -> None:
+    config = KubeObject({"data": {"a/b": "x", "both": "x"}, "binaryData": {"c/d": "eA==", "both": "eA=="}})
+    fields = [cause.field for cause in core.config_map(config, None)]
+    assert fields == ["data[a/b]", "data[both]", "binaryData[c/d]"]
