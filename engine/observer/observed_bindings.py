@@ -54,7 +54,7 @@ class Spec(questions.Spec, frozen=True, kw_only=True, rename="camel"):
     workload_affinity_groups: WorkloadGroups | None = None
 
 
-class Condition(Struct, frozen=True, rename="camel", omit_defaults=True):
+class Condition(Struct, frozen=True, rename="camel"):
     """A condition of a binding."""
 
     type: str
@@ -62,7 +62,7 @@ class Condition(Struct, frozen=True, rename="camel", omit_defaults=True):
     reason: str
     message: str = ""
     last_transition_time: str = ""
-    observed_generation: int = 0
+    observed_generation: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class Status(Struct, frozen=True, rename="camel"):

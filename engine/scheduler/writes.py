@@ -79,7 +79,7 @@ def _same_placement(current: str, decided: str) -> bool:
     if current == decided:
         return True
     try:
-        return bool(current) and questions.read_placement(current) == questions.read_placement(decided)
+        return questions.read_placement(current) == questions.read_placement(decided)
     except DECODING_ERRORS:
         return False
 
