@@ -5,6 +5,7 @@ The baseline is SQLite in the same run: the same rows in an equal table, without
 
 import asyncio
 import time
+from contextlib import aclosing
 from pathlib import Path
 from typing import Final
 
@@ -47,10 +48,8 @@ async def _measure(events: int, directory: Path) -> Figures:
 
 
 async def _log_seconds(batch: list[Record], size: int, directory: Path) -> float:
-    log = await sqlite.SqliteLog.open(directory)
-    took_s = await timing.seconds(lambda: inputs.append(log, batch, size))
-    await log.aclose()
-    return took_s
+    async with aclosing(await sqlite.SqliteLog.open(directory)) as log:
+        return await timing.seconds(lambda: inputs.append(log, batch, size))
 
 
 def _bare(batch: list[Record], size: int, path: Path) -> float:
@@ -73,12 +72,10 @@ def _bare(batch: list[Record], size: int, path: Path) -> float:
 
 async def _read(directory: Path) -> float:
     """Seconds to read the whole log from its file, with verification of checksums."""
-    log = sqlite_reading.SqliteReader(directory)
 
     async def read() -> None:
         async for _ in reading.of_all(log):
             pass
 
-    took_s = await timing.seconds(read)
-    await log.aclose()
-    return took_s
+    async with aclosing(sqlite_reading.SqliteReader(directory)) as log:
+        return await timing.seconds(read)

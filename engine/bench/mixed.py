@@ -7,6 +7,7 @@ own.
 """
 
 import asyncio
+import contextlib
 import random
 import time
 from pathlib import Path
@@ -153,7 +154,5 @@ async def _resources(pid: int, directory: Path, quarter: int) -> Figures:
 
 
 async def _records(directory: Path) -> int:
-    reader = await asyncio.to_thread(SqliteReader, directory)
-    number = reader.last_number()
-    await reader.aclose()
-    return number
+    async with contextlib.aclosing(await asyncio.to_thread(SqliteReader, directory)) as reader:
+        return reader.last_number()

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -211,12 +211,9 @@ async def _delays_s(location: log_locations.LogLocation, count: int) -> list[flo
 
 
 async def _read(url: str, count: int) -> None:
-    api = MemberApi(Access(server=url))
-    try:
+    async with aclosing(MemberApi(Access(server=url))) as api:
         seen = 0
         async for _ in api.watch(_BINDING, "0"):
             seen += 1
             if seen == count:
                 return
-    finally:
-        await api.aclose()

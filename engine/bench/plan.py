@@ -123,9 +123,8 @@ async def _record(fleet: _Fleet, directory: Path) -> None:
 
 
 async def _append(directory: Path, record: Record) -> None:
-    log = await sqlite.SqliteLog.open(directory, synchronous="OFF")
-    await log.append([record])
-    await log.aclose()
+    async with contextlib.aclosing(await sqlite.SqliteLog.open(directory, synchronous="OFF")) as log:
+        await log.append([record])
 
 
 async def _measure_changes(running: installation.Installation, fleet: _Fleet) -> list[float]:

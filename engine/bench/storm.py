@@ -7,6 +7,7 @@ alone.
 
 import asyncio
 import gc
+from contextlib import aclosing
 from pathlib import Path
 from typing import Final
 
@@ -98,7 +99,5 @@ async def append_alone(recorded: Path, directory: Path) -> tuple[int, float]:
         async for record in reading.of_all(source)
     ]
     await source.aclose()
-    log = await sqlite.SqliteLog.open(directory)
-    took_s = await timing.seconds(lambda: inputs.append(log, batch))
-    await log.aclose()
-    return len(batch), took_s
+    async with aclosing(await sqlite.SqliteLog.open(directory)) as log:
+        return len(batch), await timing.seconds(lambda: inputs.append(log, batch))

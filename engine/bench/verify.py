@@ -9,6 +9,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
+from contextlib import aclosing
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -110,6 +111,5 @@ async def _timed(work: Callable[[], _ResultT]) -> tuple[float, _ResultT]:
 
 
 async def _decode(directory: Path) -> None:
-    log = sqlite_reading.SqliteReader(directory)
-    await runs.decode(log)
-    await log.aclose()
+    async with aclosing(sqlite_reading.SqliteReader(directory)) as log:
+        await runs.decode(log)
