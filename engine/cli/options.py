@@ -18,6 +18,7 @@ Processes = Annotated[
     int | None,
     Parameter(help="Processes that share the work; by default one per processor.", validator=POSITIVE),
 ]
+AsJson = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")]
 Kind = Annotated[
     str, Parameter(help="Kind as in kubectl: deploy, pp, clusters; or KIND/NAME.", show_default=False)
 ]

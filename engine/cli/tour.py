@@ -19,6 +19,7 @@ from msgspec import Struct
 from engine.cli import (
     apply,
     failures,
+    options,
     output,
     private_server,
     server_location,
@@ -137,7 +138,7 @@ class _TourServer(NamedTuple):
 def tour(
     *,
     data: Annotated[Path | None, Parameter(help="Data directory of the server to use.")] = None,
-    as_json: Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")] = False,
+    as_json: options.AsJson = False,
 ) -> int:
     say: Callable[[str], None] = (lambda _line: None) if as_json else output.print_line
     with _tour_server(data) as stage, Client(stage.directory) as client:
