@@ -1,6 +1,5 @@
 """``reballast audit``: decide every recorded step again with the rules of this release, or with changed policies."""
 
-import asyncio
 import os
 from typing import Annotated, Final
 
@@ -55,7 +54,7 @@ def audit(
     )
     location = log_checkpoint.place_of(log, server)
     with log_verify.proving(location, failures.CHECK_LOG) as show:
-        asyncio.run(_check_recorded(location, changed))
+        _check_recorded(location, changed)
         result = proofs.audit(
             location,
             changed,
@@ -70,10 +69,9 @@ def audit(
     return failures.DIFFERENT if result.differing or result.manifests else failures.OK
 
 
-async def _check_recorded(location: log_locations.LogLocation, changed: rules.Rules) -> None:
+def _check_recorded(location: log_locations.LogLocation, changed: rules.Rules) -> None:
     """Raise Failure if the log does not contain a changed policy, since there is then no policy to replace."""
-    async with log_locations.opened(location) as log:
-        unrecorded = await rules.unrecorded(log, changed)
+    unrecorded = log_locations.run_on(location, lambda log: rules.unrecorded(log, changed))
     if unrecorded:
         ref = unrecorded[0]
         raise failures.Failure(

@@ -111,7 +111,9 @@ def _verified(
     """Verify the log without its server, in ``processes`` processes (by default one per CPU)."""
     remedy = "check the path or address of the log, or restore the log"
     with proving(location, remedy) as show:
-        missing = asyncio.run(_missing(location, expected)) if expected else []
+        missing: list[verification.Finding] = []
+        if expected:
+            missing = log_locations.run_on(location, lambda log: checkpoints.differing(log, expected))
         report = proofs.verify(
             location,
             scope,
@@ -143,13 +145,6 @@ def proving(location: log_locations.LogLocation, remedy: str) -> Generator[proof
         output.clear_progress_after(),
     ):
         yield show
-
-
-async def _missing(
-    location: log_locations.LogLocation, expected: list[checkpoints.Checkpoint]
-) -> list[verification.Finding]:
-    async with log_locations.opened(location) as log:
-        return await checkpoints.differing(log, expected)
 
 
 def _by_server(server: options.Server, *, views: bool) -> verification.Report:

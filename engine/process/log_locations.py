@@ -1,16 +1,18 @@
 """Open a log for reading by its place: a data directory, a log file, or an address on Kafka."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec import Struct
 
 from engine.log import port, sqlite_reading, sqlite_table
 from engine.log.kafka import address
 from engine.reconcilers import snapshot_storage
+
+_Result = TypeVar("_Result")
 
 
 class LogLocation(Struct, frozen=True):
@@ -50,6 +52,16 @@ async def opened(location: LogLocation) -> AsyncGenerator[port.NumberedLog]:
         return
     async with aclosing(await asyncio.to_thread(sqlite_reading.SqliteReader, Path(location.path))) as reader:
         yield reader
+
+
+def run_on(location: LogLocation, work: Callable[[port.NumberedLog], Awaitable[_Result]]) -> _Result:
+    """Run ``work`` on a log, in an event loop of its own; return the result."""
+
+    async def run() -> _Result:
+        async with opened(location) as log:
+            return await work(log)
+
+    return asyncio.run(run())
 
 
 @asynccontextmanager

@@ -54,11 +54,7 @@ class LogInquiry:
         return report
 
     async def _read(self, work: Callable[[port.NumberedLog], Awaitable[_Result]]) -> _Result:
-        async def read() -> _Result:
-            async with log_locations.opened(self._place) as log:
-                return await work(log)
-
-        return await asyncio.to_thread(asyncio.run, read())
+        return await asyncio.to_thread(log_locations.run_on, self._place, work)
 
 
 async def _differing_tables(log: port.NumberedLog, path: Path) -> dict[str, str]:

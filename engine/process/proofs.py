@@ -85,13 +85,8 @@ def audit(
     Raises LogError, EmptyScopeError.
     """
     merged = audits.merged(_in_processes(_audited, _Part(0, location, scope, rules=changed), processes, show))
-    asyncio.run(_explain(location, merged, changed))
+    log_locations.run_on(location, lambda log: audits.explain(log, merged, changed))
     return merged
-
-
-async def _explain(location: log_locations.LogLocation, audit: audits.Audit, changed: Rules) -> None:
-    async with log_locations.opened(location) as log:
-        await audits.explain(log, audit, changed)
 
 
 def _in_processes(
@@ -101,7 +96,7 @@ def _in_processes(
     show: Show | None,
 ) -> list[_Result]:
     """Divide the shards among processes that run ``work``; show their progress and return the result of each."""
-    last = asyncio.run(_last_number(whole.location))
+    last = log_locations.run_on(whole.location, lambda log: log.newest())
     until = last if whole.scope.last is None else min(whole.scope.last, last)
     if whole.scope.first > max(until, 1):
         part = f"from {whole.scope.first}" if until == last else f"from {whole.scope.first} to {until}"
@@ -149,11 +144,6 @@ def _shares(processes: int) -> list[tuple[int, ...]]:
     """Divide all shards among at most ``processes`` processes; return the shards of each."""
     count = max(1, min(processes, topics.SHARDS))
     return [tuple(range(index, topics.SHARDS, count)) for index in range(count)]
-
-
-async def _last_number(location: log_locations.LogLocation) -> int:
-    async with log_locations.opened(location) as log:
-        return log.last_number()
 
 
 _readings: "Queue[_Reading] | None" = None
