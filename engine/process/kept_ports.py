@@ -1,35 +1,31 @@
 """Ports that the server of a data directory used last, so that open pages and kubeconfigs work after a restart."""
 
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from engine import private_files
 from events import limits
 
 _FILE: Final = "ports.json"
+_Port: TypeAlias = Annotated[int, Meta(ge=0, le=limits.PORT_MAX)]
 
 
 class Ports(Struct, frozen=True, kw_only=True):
     """Ports of the query API and the Kubernetes API; 0 if unknown."""
 
-    port: int = 0
-    kube_port: int = 0
+    port: _Port = 0
+    kube_port: _Port = 0
 
 
 def read(directory: Path) -> Ports:
     """Return the stored ports; both are 0 if the file is missing or damaged."""
     try:
-        stored = msgspec.json.decode((directory / _FILE).read_bytes(), type=Ports)
+        return msgspec.json.decode((directory / _FILE).read_bytes(), type=Ports)
     except (OSError, msgspec.MsgspecError):
         return Ports()
-    return (
-        stored
-        if all(0 <= number <= limits.PORT_MAX for number in (stored.port, stored.kube_port))
-        else Ports()
-    )
 
 
 def keep(directory: Path, ports: Ports) -> None:
