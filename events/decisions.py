@@ -306,7 +306,7 @@ class StatusAggregated(BindingDecision, frozen=True, kw_only=True):
     """The status of the workload over all clusters; ``observed_generation`` is the template's generation.
 
     ``fields`` are values aggregated from the members' statuses as the kind's interpreter declares, by path. With
-    ``whole`` the only member's status is that of the workload.
+    ``whole`` the only member's status is that of the workload; the conditions of several members are merged.
     """
 
     members: tuple[MemberStatus, ...]

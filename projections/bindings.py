@@ -40,7 +40,7 @@ class Status(Struct, frozen=True, array_like=True, gc=False):
     since_ms: int
     fields: dict[str, int | str] = {}
     whole: bool = False
-    """Whether the template has the whole status of its only member."""
+    """Whether the template has the whole status of its only member, or the conditions of all members."""
 
 
 class Binding(domain.Binding, kw_only=True, array_like=True):

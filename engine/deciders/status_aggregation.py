@@ -45,7 +45,7 @@ def decide(binding: Binding, view: View) -> Outputs[None]:
         fully_applied=bool(targets)
         and all((report := binding.reports.get(name)) is not None and not report.fault for name in targets),
         fields=_fields(members, interpreter.spec.status_fields) if interpreter else {},
-        whole=interpreter is not None and interpreter.spec.whole_status and len(members) == 1,
+        whole=interpreter is not None and interpreter.spec.whole_status,
     )
     if not members and not binding.shown:
         return

@@ -18,7 +18,7 @@ from events.kube_fields import Condition, ObjectMeta
 from events.kube_objects import KubeObject
 from events.validation import known_kinds
 from projections.bindings import Binding
-from projections.documents import field_owners, kind_statuses
+from projections.documents import field_owners, kind_statuses, merged_conditions
 from projections.rebalancers import Rebalancer
 
 
@@ -188,11 +188,14 @@ def template_status(binding: Binding) -> Json:
         return {**kind_status}
     members = binding.status.members
     generation: Json = {"observedGeneration": binding.status.observed_generation}
-    if binding.status.whole and (whole := reported_statuses.decoded(members[0].status)) is not None:
+    statuses = _whole_statuses(members) if binding.status.whole else []
+    if len(members) == 1 and statuses:
+        ((_, whole),) = statuses
         return whole | generation if "observedGeneration" in whole else whole
-    if not (has_counts or binding.status.fields):
+    conditions = merged_conditions.merged(statuses)
+    if not (has_counts or binding.status.fields or conditions):
         return {}
-    status: Json = {}
+    status: Json = {"conditions": conditions} if conditions else {}
     for path, value in binding.status.fields.items():
         put(status, json_paths.names(path), value)
     if kind == vocabulary.JOB:
@@ -201,6 +204,15 @@ def template_status(binding: Binding) -> Json:
     if binding.replicas and status_values.is_custom(kind[0]) and not any(counts.values()):
         counts = {}  # The statuses of the kind have no counts, or no replica exists yet.
     return status | generation | counts
+
+
+def _whole_statuses(members: Sequence[decisions.MemberStatus]) -> list[tuple[str, Json]]:
+    """Return the whole statuses of members by cluster, as far as they are reported."""
+    return [
+        (member.cluster, whole)
+        for member in members
+        if (whole := reported_statuses.decoded(member.status)) is not None
+    ]
 
 
 def _with_start(status: Json, members: Sequence[decisions.MemberStatus]) -> Json:

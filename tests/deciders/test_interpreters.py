@@ -215,7 +215,7 @@ async def test_last_cluster_with_a_value_gives_the_aggregated_value(story: Story
     assert (await story.recorded(decisions.StatusAggregated, JOB))[-1].fields == {STATE: "FAILED"}
 
 
-async def test_whole_status_is_that_of_the_workload_in_a_single_cluster(story: Story) -> None:
+async def test_whole_status_is_reported_beside_the_requested_values(story: Story) -> None:
     await story.submit(interpreter(statusFields=[{"jsonPath": STATE}], wholeStatus=True))
     reading = (await story.recorded(works.WorkApplied, JOB))[-1].reading
     assert reading == shapes.Reading(values=(STATE,), whole=True)
@@ -224,8 +224,6 @@ async def test_whole_status_is_that_of_the_workload_in_a_single_cluster(story: S
     assert (state.values, state.status) == ({STATE: "UP"}, '{"job":{"state":"UP"},"n":1}')
     for name in MEMBERS:
         await story.report(JOB, name, values=state.values)
-    assert not (await story.recorded(decisions.StatusAggregated, JOB))[-1].whole
-    await story.submit(policy("p", on("member1"), selector("job", FLINK)))
     aggregated = (await story.recorded(decisions.StatusAggregated, JOB))[-1]
     assert (aggregated.whole, aggregated.fields) == (True, {STATE: "UP"})
 

@@ -56,6 +56,24 @@ def test_template_has_the_whole_status_of_its_only_member(text: str, shown: Json
     assert objects.template_status(reported) == shown
 
 
+def test_conditions_of_several_members_are_merged() -> None:
+    def member(cluster: str, *conditions: object) -> decisions.MemberStatus:
+        status = msgspec.json.encode({"conditions": conditions, "n": 1}).decode()
+        return decisions.MemberStatus(cluster=cluster, applied=True, status=status)
+
+    ready = {"type": "Ready", "status": "True", "reason": "Succeeded", "message": "stored", "since": "noon"}
+    failed = {"type": "Ready", "status": "False", "reason": "Failed"}
+    members = (member("a", ready), member("b", failed, 7), member("c", {**ready, "since": "late"}))
+    reported = binding(REF)
+    reported.status = Status(members, 3, fully_applied=True, since_ms=0, whole=True)
+    assert objects.template_status(reported) == {
+        "observedGeneration": 3,
+        "conditions": [{**ready, "message": "a=stored, c=stored"}, {**failed, "message": "b="}],
+    }
+    reported.status = msgspec.structs.replace(reported.status, whole=False)
+    assert objects.template_status(reported) == {}
+
+
 def test_custom_kind_whose_members_report_no_counts_has_none() -> None:
     reported = _binding({".job": "x"}, replicas=2)
     member = decisions.MemberStatus(cluster="member1", applied=True)
