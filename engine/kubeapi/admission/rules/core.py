@@ -22,7 +22,9 @@ from events import vocabulary
 from events.json_values import DECODING_ERRORS, Json, as_list, as_object, at, list_at, object_at, objects_at
 from events.kube_objects import KubeObject
 
-_DEFAULT_NAMESPACE: Final = "default"
+_CLUSTER_SCOPED_IN: Final = {False: ("default",), True: ("default", "kube-system")}
+"""Namespaces of Events about cluster-scoped objects, by whether the Event has an ``eventTime``."""
+
 _TEXT_MAX: Final = {"reportingController": 128, "reportingInstance": 128, "action": 128, "reason": 128}
 _NOTE_MAX: Final = 1_024
 _FIXED: Final = (
@@ -269,9 +271,10 @@ def event(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
 
 
 def _event_namespace(value: KubeObject, object_field: str) -> Iterator[Cause]:
-    """Yield an error unless the Event is in its object's namespace, ``default`` for cluster-scoped objects."""
+    """Yield an error if the Event has another namespace than its object; with ``eventTime`` it may have."""
     own, of_object = (value.text_at(part, "namespace") for part in ("metadata", object_field))
-    if own != of_object and (of_object or own != _DEFAULT_NAMESPACE):
+    is_newer = bool(value.at("eventTime"))
+    if (own != of_object and not is_newer) if of_object else own not in _CLUSTER_SCOPED_IN[is_newer]:
         yield causes.invalid("involvedObject.namespace", of_object, "does not match event.namespace")
 
 
