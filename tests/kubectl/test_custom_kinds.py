@@ -169,6 +169,61 @@ def _member_statuses(kubectl: Kubectl) -> list[object]:
     return [member.get("status") for member in items]
 
 
+CLONE_SET: Final = """
+apiVersion: apps.kruise.io/v1alpha1
+kind: CloneSet
+metadata: {name: argo}
+spec:
+  replicas: 6
+  selector: {matchLabels: {app: argo}}
+  template:
+    metadata: {labels: {app: argo}}
+    spec: {containers: [{name: main, image: nginx, resources: {requests: {cpu: 10m}}}]}
+"""
+
+
+def test_kind_of_another_project_is_divided_and_judged_by_built_in_rules(kubectl: Kubectl) -> None:
+    def kruise(text: str) -> str:
+        names = (("sea.example.io", "apps.kruise.io"), ("ships", "clonesets"), ("Ship", "CloneSet"))
+        for old, new in (
+            *names,
+            ("name: v1", "name: v1alpha1"),
+            ("/v1,", "/v1alpha1,"),
+            (".crew.size", ".replicas"),
+        ):
+            text = text.replace(old, new)
+        return text
+
+    def health() -> list[str]:
+        items = _status(kubectl, "rb", "argo-cloneset").get("aggregatedStatus", [])
+        return [member.get("health") for member in items]
+
+    def bindings() -> str:
+        return kubectl("get", "rb", "-o", "yaml")
+
+    kubectl("apply", "-f", "-", stdin=kruise(DEFINITION))
+    try:
+        kubectl.until_true(lambda: "clonesets" in kubectl("api-resources", "-o", "name"), lambda: "no kind")
+        kubectl(
+            "apply",
+            "-f",
+            "-",
+            stdin=DEFINITION_POLICY.replace("boats.lake.example.io", "clonesets.apps.kruise.io"),
+        )
+        kubectl("apply", "-f", "-", stdin=kruise(POLICY))
+        kubectl("apply", "-f", "-", stdin=CLONE_SET)
+        kubectl.until_true(lambda: health() == ["Healthy"] * 2, bindings)
+        binding = cast("dict[str, Any]", kubectl.json("rb", "argo-cloneset"))
+        assert [target["replicas"] for target in binding["spec"]["clusters"]] == [4, 2]
+        assert binding["spec"]["replicaRequirements"]["resourceRequest"] == {"cpu": "10m"}
+        assert kubectl.on("member1")("get", "cloneset", "argo", "-o", "jsonpath={.spec.replicas}") == "4"
+        kubectl.until_true(lambda: _status(kubectl, "cloneset", "argo").get("readyReplicas") == 6, bindings)
+    finally:
+        kubectl("delete", "clusterpropagationpolicy", "boats", "--ignore-not-found")
+        kubectl("delete", "cloneset", "argo", "--ignore-not-found")
+        kubectl("delete", "crd", "clonesets.apps.kruise.io")
+
+
 def _crew_by_boat(kubectl: Kubectl) -> dict[str, dict[str, object]]:
     """Return the crew field of the object that each member received."""
     crews: dict[str, dict[str, object]] = {}
