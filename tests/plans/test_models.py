@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from engine.domain.clusters import UNKNOWN
 from engine.plans import fork_log, member_models, planning
 from engine.plans.fork import Fork
 from engine.plans.questions import Failure, Input, Question
@@ -132,6 +133,19 @@ async def test_clusters_with_heartbeats_do_not_become_silent_in_a_plan() -> None
     assert "the failure of member1 is noticed after 40 s without heartbeats" in failed.assumptions
     (change,) = failed.changed
     assert change.ready_min == 0, "its replicas are lost at once"
+
+
+async def test_silent_cluster_stays_silent_in_a_plan() -> None:
+    story = Story()
+    heartbeat = clusters.ClusterHealthChanged(name="member1", ready=True, grace_seconds=40)
+    await story.submit(joined("member1"), capacity("member1"), heartbeat)
+    await story.pass_s(60)
+    planned = Fork(await fork_log.fork(story.log), (), story.now_ms)
+    await planned.start()
+    await planned.run([], [], 900_000)
+    known = planned.worker.facts.members["member1"].health
+    assert known is not None
+    assert known.status == UNKNOWN
 
 
 async def test_failures_happen_at_their_times_in_whatever_order_they_are_named() -> None:
