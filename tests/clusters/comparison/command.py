@@ -31,6 +31,9 @@ _POLL_S: Final = 2.0
 _CALM_S: Final = 20.0
 """Long enough for most retries of Karmada's controllers."""
 
+_DISCOVERED_S: Final = 35.0
+"""Within this time Karmada discovers new kinds."""
+
 _LIMIT_S: Final = 120.0
 _REPORTED: Final = 3
 """Clusters report at every third step."""
@@ -74,10 +77,12 @@ async def _compare(planes: tuple[Plane, Plane], agents: Agents, seeds: range) ->
     async with anyio.create_task_group() as tasks:
         for plane in planes:
             await plane.join()
+            await plane.define_kinds()
             tasks.start_soon(plane.renew)
             for seed in seeds:
                 await plane.add_namespace(scenarios.namespace_of(seed))
         tasks.start_soon(agents.run)
+        await anyio.sleep(_DISCOVERED_S)
         for step in itertools.count(1):
             if step % _CHANGED == 0:
                 change = fleet_changes.drawn(random.Random(f"{seeds} {step}"))  # noqa: S311  # an example, not a secret

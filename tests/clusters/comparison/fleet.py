@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from events.json_values import Json
 from tests.builders import manifests
+from tests.clusters.comparison import custom_kinds
 
 LEASES: Final = "karmada-cluster"
 """Namespace of the Leases that agents renew."""
@@ -20,6 +21,7 @@ _SERVED: Final = {
     "rbac.authorization.k8s.io/v1": ("Role", "ClusterRole"),
     "scheduling.k8s.io/v1": ("PriorityClass",),
     "batch/v1": ("Job", "CronJob"),
+    **{api_version: tuple(kinds) for api_version, kinds in custom_kinds.by_api_version().items()},
 }
 _SINCE: Final = "2026-01-01T00:00:00Z"
 

@@ -9,7 +9,7 @@ import httpx
 
 from engine.agent import kubeconfigs
 from events.json_values import Json, object_at
-from tests.clusters.comparison import fleet
+from tests.clusters.comparison import custom_kinds, fleet
 from tests.clusters.comparison.fleet_changes import FleetChange
 from tests.clusters.comparison.scenarios import Write
 
@@ -79,6 +79,12 @@ class Plane:
             status = {"status": cluster.status()}
             url = f"{path}/{cluster.name}/status"
             (await self._http.patch(url, json=status, headers=_MERGE)).raise_for_status()
+
+    async def define_kinds(self) -> None:
+        """Create the definitions of custom kinds."""
+        for definition in custom_kinds.definitions():
+            path = await self._path_of(definition)
+            (await self._http.post(path, json=definition)).raise_for_status()
 
     async def change_cluster(self, change: FleetChange) -> None:
         """Change a cluster, and what it reports about itself."""

@@ -146,7 +146,9 @@ async def _of_templates(plane: Plane, bindings: list[tuple[str, dict[str, Any]]]
                 entries.append((metadata["namespace"], f"{kind}/{metadata['name']}", marks))
     for kind, item in bindings:
         if not _has_policy(item):
-            item["spec"].pop("rescheduleTriggeredAt", None)
+            # When clusters change, Karmada also schedules some of these; Reballast never does.
+            for name in ("rescheduleTriggeredAt", "clusters"):
+                item["spec"].pop(name, None)
         entries.extend(_of_binding(kind, item, statuses.get(_ref(item["spec"]["resource"]))))
     return entries
 

@@ -19,15 +19,9 @@ from tests.builders.manifests import (
     Kind,
     manifest,
 )
+from tests.clusters.comparison import custom_kinds
+from tests.clusters.comparison.pods import pod_template
 
-_IMAGES: Final = ("nginx", "nginx:1.19", "reg.io/lib/nginx:1.2", f"reg.io:5000/a/b@sha256:{'a' * 64}")
-_RESOURCES: Final[tuple[Json, ...]] = (
-    {},
-    {"requests": {"cpu": "100m", "memory": "128Mi"}},
-    {"requests": {"cpu": "1"}},
-    {"requests": {"cpu": "250m"}, "limits": {"cpu": "500m", "memory": "1Gi"}},
-    {"requests": {"cpu": "0"}},
-)
 _SELECTOR: Final[Json] = {"matchLabels": {"pod": "p"}}
 _READING: Final = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
 _DATA: Final = {"a": "1", "b.yaml": "x: 1\nz: [1, 2]\n", "j.json": '{"a":{"b":1}}'}
@@ -38,33 +32,6 @@ def labels(rng: random.Random) -> dict[str, str]:
     """Return labels that the selectors of ``policies`` may or may not match."""
     drawn = {"app": rng.choice("xy"), "track": rng.choice("st"), "team": "q"}
     return {name: text for name, text in drawn.items() if rng.random() < 0.7}
-
-
-def pod_template(rng: random.Random) -> Json:
-    """Return a pod template that may need nodes, resources, and objects of its namespace."""
-    container: Json = {"name": "c", "image": rng.choice(_IMAGES), "resources": rng.choice(_RESOURCES)}
-    if rng.random() < 0.4:
-        container["command"] = ["sh", "-c", "a"]
-    if rng.random() < 0.4:
-        container["args"] = ["-x", "-y=1", "-z"]
-    containers = [container]
-    if rng.random() < 0.25:
-        containers.append({"name": "d", "image": "busybox:1"})
-    spec: Json = {"containers": containers}
-    volumes: list[Json] = []
-    if rng.random() < 0.2:
-        volumes.append({"name": "v", "configMap": {"name": "configmap0"}})
-    if rng.random() < 0.15:
-        volumes.append({"name": "w", "secret": {"secretName": "secret0"}})
-    if volumes:
-        spec["volumes"] = volumes
-    if rng.random() < 0.15:
-        spec["serviceAccountName"] = "serviceaccount0"
-    if rng.random() < 0.15:
-        spec["nodeSelector"] = {"disk": "ssd"}
-    if rng.random() < 0.15:
-        spec["tolerations"] = [{"key": "a", "operator": "Exists"}]
-    return {"metadata": {"labels": {"pod": "p"}}, "spec": spec}
 
 
 def overall(rng: random.Random) -> Json:
@@ -118,6 +85,10 @@ def _quota(rng: random.Random) -> Json:
     return {"spec": spec}
 
 
+def _custom(draw: Callable[[random.Random], Json]) -> Callable[[random.Random], Json]:
+    return lambda rng: {"spec": draw(rng)}
+
+
 _CLAIM: Final[Json] = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 _DRAWN: Final[dict[Kind, Callable[[random.Random], Json]]] = {
     DEPLOYMENT: _replicated((0, 1, 2, 3, 5, 7, 10)),
@@ -137,6 +108,7 @@ _DRAWN: Final[dict[Kind, Callable[[random.Random], Json]]] = {
     CLUSTER_ROLE: lambda _: {"rules": _READING},
     PRIORITY_CLASS: lambda rng: {"value": rng.choice((1, 100))},
     QUOTA: _quota,
+    **{kind: _custom(draw) for kind, draw in custom_kinds.SPECS.items()},
 }
 _CLUSTER_SCOPED: Final = (CLUSTER_ROLE, PRIORITY_CLASS)
 KINDS: Final = tuple(_DRAWN)
