@@ -23,22 +23,24 @@ IMAGE: Final = "jsonpath={%s.spec.template.spec.containers[0].image}"
 
 
 @pytest.fixture
-def shell(served: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Shell]:
-    """Commands to the server; workloads that start in member1 do not become ready during the test."""
+def evicted(served: Path, capsys: pytest.CaptureFixture[str], kubectl: Kubectl) -> Iterator[None]:
+    """A workload that is being evicted from member1, where it does not become ready, and is kept there."""
     shell = Shell(served, capsys)
     shell("fault", "member1", "slow", "--amount", "100000")
-    yield shell
-    shell("heal", "member1")
+    try:
+        kubectl("apply", "-f", "-", stdin=KEPT)
+        kubectl.until_true(
+            lambda: kubectl("get", *BINDING, "-o", TASKS, code=None) == "member1 true",
+            lambda: kubectl("get", *BINDING, "-o", "yaml"),
+        )
+        yield
+    finally:
+        shell("heal", "member1")
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("shell")
+@pytest.mark.usefixtures("evicted")
 def test_suppressed_eviction_is_completed_once_deletion_is_allowed(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", stdin=KEPT)
-    kubectl.until_true(
-        lambda: kubectl("get", *BINDING, "-o", TASKS, code=None) == "member1 true",
-        lambda: kubectl("get", *BINDING, "-o", "yaml"),
-    )
     assert kubectl("get", *BINDING, "-o", RUNS) == "member1 member2"
 
     patch = ("patch", *BINDING, "--type=json", "-p")
@@ -64,14 +66,8 @@ def test_suppressed_eviction_is_completed_once_deletion_is_allowed(kubectl: Kube
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("shell")
+@pytest.mark.usefixtures("evicted")
 def test_edit_during_an_eviction_leaves_the_evicted_copy_and_its_work_as_they_are(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", stdin=KEPT)
-    kubectl.until_true(
-        lambda: kubectl("get", *BINDING, "-o", TASKS, code=None) == "member1 true",
-        lambda: kubectl("get", *BINDING, "-o", "yaml"),
-    )
-
     kubectl("set", "image", "deploy/web", "main=nginx:2")
 
     name, of_work = (
