@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from events import keys, shapes, topics
 from events.kube_objects import KubeObject
-from projections import bindings, changes, clusters, former_templates, rebalancers, works
+from projections import bindings, changes, clusters, former_versions, rebalancers, works
 from projections.documents import remedies
 from projections.documents.bindings import binding_document, binding_row
 from projections.documents.clusters import cluster_document
@@ -294,18 +294,20 @@ def _work(rows: Rows, row: ResultRow) -> KubeObject:
     name = str(member_key).removeprefix(keys.cluster_key(""))
     work = works.decode(body)
     if template is not None:
-        template = former_templates.in_work(rows, key_id, work, template)
-    policies = {ref: _policy(rows, ref) for ref in work.overrides}
+        template = former_versions.template_in(rows, key_id, work, template)
+    policies = {ref: _policy(rows, ref, work) for ref in work.overrides}
     return work_object(name, work, template, policies)
 
 
-def _policy(rows: Rows, ref: shapes.OverrideRef) -> bytes:
-    """The current manifest of an override policy; an empty object if it was deleted."""
+def _policy(rows: Rows, ref: shapes.OverrideRef, work: works.Work) -> bytes:
+    """The version of an override policy that a work contains, or else the current one; an empty object without both."""
     matches = rows.select(
-        "SELECT manifest FROM objects WHERE kind = ? AND namespace = ? AND name = ? AND topic = ?",
+        "SELECT version, manifest FROM objects WHERE kind = ? AND namespace = ? AND name = ? AND topic = ?",
         (ref.kind, ref.namespace, ref.name, topics.POLICIES),
     )
-    return matches[0][0] if matches else b"{}"
+    version, current = matches[0] if matches else (0, b"{}")
+    is_current = work.suspended or version == ref.offset + 1
+    return current if is_current else former_versions.policy_in(rows, ref) or current
 
 
 def _read_mark(after: str) -> tuple[str, str, int]:

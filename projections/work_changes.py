@@ -3,14 +3,16 @@
 from typing import Final
 
 from engine.domain import federated_quotas, namespaces
-from events import decisions, keys, kube_objects, shapes, specs, topics
+from events import decisions, keys, shapes, specs, topics
 from events import works as events
 from events.records import Envelope
 from events.validation.verdicts import Taken
+from projections import former_versions
 from projections.bindings import Binding, Bindings
 from projections.changed_objects import ChangedObjects
 from projections.documents import works as documents
-from projections.former_templates import FormerTemplates
+from projections.documents.objects import ObjectRow
+from projections.former_versions import FormerVersions, Version
 from projections.keys import Keys
 from projections.objects import Objects
 from projections.port import Rows
@@ -20,6 +22,7 @@ Reports = dict[str, decisions.MemberStatus]
 """The last report on a binding from each cluster, by cluster."""
 
 _NO_REPORTS: Final[Reports] = {}
+_OVERRIDING: Final = frozenset({*documents.APPLIED, federated_quotas.KIND})
 
 
 def reports_of(members: tuple[decisions.MemberStatus, ...]) -> Reports:
@@ -53,11 +56,6 @@ def may_change_works(before: Binding | None, data: decisions.BindingDecision) ->
             return False
 
 
-def _version(work: Work | None) -> str:
-    """Return the digest of the template that a work contains; empty for a suspended one."""
-    return "" if work is None or work.suspended else work.digest
-
-
 class WorkChanges:
     """Folds changes into ``Works`` and records which works changed."""
 
@@ -73,7 +71,7 @@ class WorkChanges:
         self._keys = keys_known
         self._works = works
         self._objects = objects
-        self._former = FormerTemplates(rows)
+        self._former = FormerVersions(rows)
         self._bindings = bindings
         self._changed = changed
 
@@ -84,10 +82,11 @@ class WorkChanges:
         binding = self._bindings.get(key_id)
         if not self._works.take(where, number, at_ms, head, data, binding):
             return
-        contained, contains = _version(before), _version(self._works.get(where))
-        if contains != contained:
-            self._former.add((key_id, contained), -1)
-            self._former.add((key_id, contains), 1)
+        former, current = (self._versions(key_id, work) for work in (before, self._works.get(where)))
+        for version in former - current:
+            self._former.add(version, -1)
+        for version in current - former:
+            self._former.add(version, 1)
         # A new work may have a report already: the binding's status keeps the cluster's last one.
         if before is None and (member := reported(binding).get(data.cluster)) is not None:
             self._works.report(where, number, at_ms, member)
@@ -132,31 +131,54 @@ class WorkChanges:
         head = taken.head
         if head is None:
             return []
-        # Objects of this topic are of known kinds; a template's custom kind may have the same name.
-        is_policy = taken.record.topic == topics.POLICIES
-        if is_policy and (head.kind in documents.APPLIED or head.kind == federated_quotas.KIND):
-            namespace, _, _ = taken.record.key.rpartition(":")[2].rpartition("/")
-            return self._works.overridden_by(head.kind, namespace, head.name)
         if taken.record.topic == topics.SPECS:
-            return self._outdated(key_id, self._works.of_key(key_id), taken.data)
-        return self._works.of_key(key_id) if (head.api_version, head.kind) == namespaces.KIND else []
-
-    def _outdated(self, key_id: int, works: list[WorkKeyIds], data: shapes.Event) -> list[WorkKeyIds]:
-        """Keep a template's current version for the works that contain it; return those that contain no version."""
-        if not works or not isinstance(data, specs.TemplateApplied):
-            return works
-        current = self._objects.get(key_id)
+            return self._rendered_with_template(key_id, taken.data)
+        if (head.api_version, head.kind) == namespaces.KIND:
+            return self._works.of_key(key_id)
+        # Objects of this topic are of known kinds; a template's custom kind may have the same name.
+        if taken.record.topic != topics.POLICIES or head.kind not in _OVERRIDING:
+            return []
+        namespace, _, _ = taken.record.key.rpartition(":")[2].rpartition("/")
+        works = self._works.overridden_by(head.kind, namespace, head.name)
+        current = self._objects.get(key_id) if works and head.kind in documents.APPLIED else None
         if current is None:
             return works
-        digest, new = (kube_objects.manifest_digest(raw) for raw in (current.manifest, data.manifest))
-        self._former.drop((key_id, new))
-        if digest == new:
+        mark = former_versions.mark_of_policy(current.version - 1)
+        return self._without_version(works, Version(key_id, mark), current)
+
+    def _rendered_with_template(self, key_id: int, data: shapes.Event) -> list[WorkKeyIds]:
+        works = self._works.of_key(key_id)
+        current = self._objects.get(key_id) if works else None
+        if current is None or not isinstance(data, specs.TemplateApplied):
             return works
-        contained = {where: _version(self._works.get(where)) for where in works}
-        count = sum(version == digest for version in contained.values())
-        if count:
-            self._former.keep((key_id, digest), current, count)
-        return [where for where, version in contained.items() if (key_id, version) not in self._former]
+        mark, new = (
+            former_versions.mark_of_template(raw) for raw in (current.manifest, bytes(data.manifest))
+        )
+        self._former.drop(Version(key_id, new))
+        return works if mark == new else self._without_version(works, Version(key_id, mark), current)
+
+    def _without_version(
+        self, works: list[WorkKeyIds], version: Version, current: ObjectRow
+    ) -> list[WorkKeyIds]:
+        """Keep an object's current version for the works that contain it; return those that contain no kept version."""
+        contained = {where: self._versions(where[1], self._works.get(where)) for where in works}
+        if count := sum(version in versions for versions in contained.values()):
+            self._former.keep(version, current, count)
+        return [
+            where
+            for where, versions in contained.items()
+            if not any(known.key_id == version.key_id and known in self._former for known in versions)
+        ]
+
+    def _versions(self, key_id: int, work: Work | None) -> set[Version]:
+        """Return the versions of its template and override policies that a work contains; none if it is suspended."""
+        if work is None or work.suspended:
+            return set()
+        versions = {Version(key_id, work.digest)}
+        for ref in work.overrides:
+            policy = self._keys.of(former_versions.policy_key(ref))
+            versions.add(Version(policy, former_versions.mark_of_policy(ref.offset)))
+        return versions
 
     def flush(self, rows: Rows) -> None:
         self._former.flush(rows)

@@ -1,13 +1,14 @@
-"""Works of a template that has changed: each shows the version that was sent to its cluster."""
+"""Works of changed templates and override policies: each shows the versions that were sent to its cluster."""
 
 import asyncio
+import json
 from typing import Any, cast
 
 import pytest
 from msgspec import structs
 
 from engine.log.memory import MemoryLog
-from events import keys, kube_objects, specs, works
+from events import keys, kube_objects, policies, shapes, specs, works
 from events.records import Record
 from events.validation import manifests
 from projections import changes, object_tables
@@ -16,6 +17,7 @@ from projections.port import Rows
 from projections.runner import Projector
 from projections.store import Store
 from tests.builders.inputs import deployment, ref
+from tests.builders.manifests import POLICIES, override_policy, raw
 from tests.projections.asking import views_of
 from tests.projections.logs import RecordBuilder
 from tests.projections.stories import declared
@@ -122,6 +124,57 @@ async def test_version_that_no_work_contains_is_forgotten(
     assert await _kept(written) == []
 
 
+def labels(**texts: str) -> policies.ConfigurationApplied:
+    """An override policy that adds labels."""
+    overriders = {"labelsOverrider": [{"operator": "add", "value": texts}]}
+    return policies.ConfigurationApplied(
+        manifest=raw(override_policy("labels", namespace="default", overriders=overriders))
+    )
+
+
+def overridden(cluster: str, offset: int, step: int = 1) -> works.WorkApplied:
+    """A work that contains the override policy as it was written at this offset."""
+    rules = shapes.OverrideRef(
+        kind="OverridePolicy",
+        namespace="default",
+        name="labels",
+        rules=(0,),
+        offset=offset,
+        digest=str(offset),
+    )
+    return structs.replace(sent(OLD, cluster, step), overrides=(rules,))
+
+
+def added(rows: Rows) -> dict[str, object]:
+    """Return the labels that the applied override policy of each Work adds, by namespace."""
+    shown: dict[str, object] = {}
+    for work in object_tables.page(rows, Selection(kind=WORK)).items:
+        (applied,) = json.loads(str(work.annotations["policy.karmada.io/applied-overrides"]))
+        shown[work.namespace] = applied["overriders"]["labelsOverrider"][0]["value"]
+    return shown
+
+
+async def test_work_shows_the_override_policy_that_applied_when_it_was_sent(builder: RecordBuilder) -> None:
+    outputs = (declared(KEY, "web", 4), overridden("member1", 0), overridden("member2", 0))
+    written = [builder.input(labels(a="old")), builder.input(OLD), *builder.decide(*outputs)]
+    written.append(builder.input(labels(a="new")))
+    ask = await views_of(written)
+    assert await ask(added) == {"karmada-es-member1": {"a": "old"}, "karmada-es-member2": {"a": "old"}}
+
+    written += builder.decide(overridden("member1", 1, step=2))
+    ask = await views_of(written)
+    assert await ask(added) == {"karmada-es-member1": {"a": "new"}, "karmada-es-member2": {"a": "old"}}
+
+    ref = shapes.WorkloadRef(api_version=POLICIES, kind="OverridePolicy", name="labels", namespace="default")
+    written.append(builder.input(policies.ConfigurationDeleted(object=ref)))
+    ask = await views_of(written)
+    assert await ask(added) == {"karmada-es-member1": {"a": "new"}, "karmada-es-member2": {"a": "old"}}
+    assert len(await _kept(written)) == 2
+
+    written += builder.decide(sent(OLD, "member1", step=3), removed("member2"))
+    assert await _kept(written) == []
+
+
 async def _kept(batch: list[Record]) -> list[Any]:
     """Return the former versions that the views of these records keep."""
     log, store = MemoryLog(), await asyncio.to_thread(Store)
@@ -131,4 +184,4 @@ async def _kept(batch: list[Record]) -> list[Any]:
     projector.close()
     tables = await asyncio.to_thread(store.dump)
     await asyncio.to_thread(store.close)
-    return tables["former_templates"]
+    return tables["former_versions"]

@@ -1,47 +1,76 @@
-"""Former versions of templates, kept as long as works contain them.
+"""Former versions of templates and override policies, kept as long as works contain them.
 
-When a template changes, its works keep the former version until new ones are sent. None is sent to a cluster from which
+When such an object changes, works keep the former version until new ones are sent. None is sent to a cluster from which
 the workload is being evicted, nor to any cluster while no policy claims the template.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
+from events import keys, kube_objects, shapes
 from projections.documents.objects import ObjectRow
 from projections.port import Queryable, Rows
 from projections.works import Work
 
 SCHEMA: Final = """
-CREATE TABLE former_templates (
+CREATE TABLE former_versions (
     id INTEGER NOT NULL,
-    digest TEXT NOT NULL,
+    mark TEXT NOT NULL,
     works INTEGER NOT NULL,
     uid TEXT NOT NULL,
     generation INTEGER NOT NULL,
     manifest BLOB NOT NULL,
-    PRIMARY KEY (id, digest)
+    PRIMARY KEY (id, mark)
 ) WITHOUT ROWID;
 """
-_UPSERT: Final = "INSERT OR REPLACE INTO former_templates VALUES (?, ?, ?, ?, ?, ?)"
-_COUNT: Final = "UPDATE former_templates SET works = ? WHERE id = ? AND digest = ?"
-_DELETE: Final = "DELETE FROM former_templates WHERE id = ? AND digest = ?"
-_STORED: Final = "SELECT uid, generation, manifest FROM former_templates WHERE id = ? AND digest = ?"
+_UPSERT: Final = "INSERT OR REPLACE INTO former_versions VALUES (?, ?, ?, ?, ?, ?)"
+_COUNT: Final = "UPDATE former_versions SET works = ? WHERE id = ? AND mark = ?"
+_DELETE: Final = "DELETE FROM former_versions WHERE id = ? AND mark = ?"
+_TEMPLATE: Final = "SELECT uid, generation, manifest FROM former_versions WHERE id = ? AND mark = ?"
+_POLICY: Final = """
+SELECT manifest FROM former_versions f JOIN keys k ON k.id = f.id WHERE k.key = ? AND mark = ?
+"""
 
-Version = tuple[int, str]
-"""Key id of a template, and digest of its manifest."""
+
+class Version(NamedTuple):
+    """The key id of an object, and what marks one of its versions."""
+
+    key_id: int
+    mark: str
 
 
-def in_work(rows: Queryable, key_id: int, work: Work, template: ObjectRow) -> ObjectRow:
+def mark_of_template(manifest: bytes) -> str:
+    """Return the mark of a template's version, which works have as ``digest``."""
+    return kube_objects.manifest_digest(manifest)
+
+
+def mark_of_policy(offset: int) -> str:
+    """Return the mark of the version of an override policy that was written at this offset."""
+    return str(offset)
+
+
+def policy_key(ref: shapes.OverrideRef) -> str:
+    """Return the record key of an override policy."""
+    return keys.object_key(ref.kind, ref.namespace, ref.name)
+
+
+def template_in(rows: Queryable, key_id: int, work: Work, current: ObjectRow) -> ObjectRow:
     """Return the version of a template that a work contains, given the current one.
 
     A suspended work is shown with the current version, which it will have when it is sent.
     """
-    former = [] if work.suspended else rows.select(_STORED, (key_id, work.digest))
+    former = [] if work.suspended else rows.select(_TEMPLATE, (key_id, work.digest))
     for uid, generation, manifest in former:
-        return template._replace(uid=uid, generation=generation, manifest=manifest)
-    return template
+        return current._replace(uid=uid, generation=generation, manifest=manifest)
+    return current
 
 
-class FormerTemplates:
+def policy_in(rows: Queryable, ref: shapes.OverrideRef) -> bytes | None:
+    """Return the manifest of the former override policy that a work refers to; None if it is not a former one."""
+    matches = rows.select(_POLICY, (policy_key(ref), mark_of_policy(ref.offset)))
+    return matches[0][0] if matches else None
+
+
+class FormerVersions:
     """Counts the works that contain a former version, and forgets versions that none contains."""
 
     def __init__(self, rows: Rows) -> None:
@@ -53,10 +82,10 @@ class FormerTemplates:
     def __contains__(self, version: Version) -> bool:
         return version in self._works
 
-    def keep(self, version: Version, template: ObjectRow, works: int) -> None:
-        """Keep a version of a template for a number of works."""
+    def keep(self, version: Version, row: ObjectRow, works: int) -> None:
+        """Keep a version of an object for a number of works."""
         self._works[version] = works
-        self._added[version] = template
+        self._added[version] = row
         self._changed.add(version)
 
     def drop(self, version: Version) -> None:
@@ -86,8 +115,8 @@ class FormerTemplates:
     @property
     def _works(self) -> dict[Version, int]:
         if self._stored is None:
-            rows = self._rows.select("SELECT id, digest, works FROM former_templates")
-            self._stored = {(key_id, digest): works for key_id, digest, works in rows}
+            rows = self._rows.select("SELECT id, mark, works FROM former_versions")
+            self._stored = {Version(key_id, mark): works for key_id, mark, works in rows}
         return self._stored
 
     def _count(self, version: Version, works: int) -> None:
