@@ -144,12 +144,11 @@ class HealthRule(Shape, frozen=True, kw_only=True):
 class Reading(Shape, frozen=True, kw_only=True):
     """How members read the object of a work, in addition to the built-in rules for its kind; paths are JSON paths.
 
-    ``values`` are paths in the status whose values are added to reports. ``health``, if set, replaces the
-    kind's built-in health rule. So do ``alternatives``: an object that has a status is healthy if it meets all rules of
-    one of them. With ``whole`` the whole status is reported besides ``values``.
-    ``retained`` are fields of the object that keep the member's value once the
-    object exists. ``replicas`` is the dotted path, from the object's root, of the replica count if it is not
-    the usual one of the kind.
+    ``values`` are paths in the status whose values are added to reports; with ``whole`` the whole status is reported
+    as well. ``health``, if set, replaces the kind's built-in health rule. So do ``alternatives``: an object that has a
+    status is healthy if it meets all rules of one of them. ``retained`` are fields of the object that keep the member's
+    value once the object exists. ``replicas`` is the dotted path, from the object's root, of the replica count if it is
+    not the usual one of the kind.
     """
 
     values: tuple[str, ...] = ()

@@ -87,8 +87,8 @@ class Interpretation(Struct, frozen=True, kw_only=True, rename="camel"):
     ``default_replicas`` is the number of replicas of an object without a count at ``replicas_path``.
     ``pod_spec_paths`` are JSON paths of pod specs. The objects to which these refer are dependencies. The first pod
     spec has the requests of a replica, unless there is a ``requests_path``. With ``whole_status`` members also report
-    their whole statuses; an object in a single cluster has that of this cluster, in
-    several clusters their merged conditions.
+    their whole statuses: an object in one cluster has the status of that cluster, an object in several clusters has
+    their merged conditions.
     """
 
     target: Target

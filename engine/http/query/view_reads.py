@@ -30,7 +30,7 @@ class Reader:
         self._past = past
 
     async def resolve(self, as_of: str) -> int | None:
-        """Return the number for an as-of value; see the function ``resolve``."""
+        """Return the number of the last record that an as-of value includes, as ``resolve`` of this module does."""
         return await resolve(self._reads.log, as_of)
 
     async def read(self, number: int | None, select: Callable[[Rows], _Answer]) -> _Answer:
