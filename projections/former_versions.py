@@ -79,6 +79,9 @@ class FormerVersions:
         self._added: dict[Version, ObjectRow] = {}
         self._changed: set[Version] = set()
 
+    def __len__(self) -> int:
+        return len(self._works)
+
     def __contains__(self, version: Version) -> bool:
         return version in self._works
 

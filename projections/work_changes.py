@@ -82,11 +82,13 @@ class WorkChanges:
         binding = self._bindings.get(key_id)
         if not self._works.take(where, number, at_ms, head, data, binding):
             return
-        former, current = (self._versions(key_id, work) for work in (before, self._works.get(where)))
-        for version in former - current:
-            self._former.add(version, -1)
-        for version in current - former:
-            self._former.add(version, 1)
+        # Most of the time no former version is kept.
+        if len(self._former):
+            former, current = (self._versions(key_id, work) for work in (before, self._works.get(where)))
+            for version in former - current:
+                self._former.add(version, -1)
+            for version in current - former:
+                self._former.add(version, 1)
         # A new work may have a report already: the binding's status keeps the cluster's last one.
         if before is None and (member := reported(binding).get(data.cluster)) is not None:
             self._works.report(where, number, at_ms, member)
