@@ -29,5 +29,5 @@ async def test_work_is_applied_although_the_lost_part_of_the_log_had_a_newer_one
     async with running(restored, member, tmp_path / "agent.sqlite"):
         await until(lambda: not member.objects)
         restored.send("web", 15, 2)
-        await until(lambda: key_of("web") in restored.reports)
+        await until(lambda: (report := restored.reports.get(key_of("web"))) and report.step == 15)
     assert member.objects["web"]["spec"]["replicas"] == 2
