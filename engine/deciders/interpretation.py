@@ -68,12 +68,17 @@ class Interpreter(Struct, frozen=True):
 def _reading(spec: interpreters.Interpretation) -> shapes.Reading | None:
     """Return how members read objects of the kind, in addition to the built-in rules; None if these suffice."""
     alternatives = () if spec.health is None else interpreters.health_rules(spec.health)
-    rule = alternatives[0][0] if alternatives else None
-    is_single = alternatives == ((rule,),) and rule is not None
+    health = None
+    match alternatives:
+        case ((rule,),):
+            # A single rule is recorded as in earlier releases.
+            health, alternatives = rule, ()
+        case _:
+            pass
     reading = shapes.Reading(
         values=tuple(sorted({field.json_path for field in spec.status_fields})),
-        health=rule if is_single else None,
-        alternatives=() if is_single else alternatives,
+        health=health,
+        alternatives=alternatives,
         retained=spec.retained_fields,
         whole=spec.whole_status,
         replicas="" if replica_fields.is_default(spec.replicas_path) else spec.replicas_path,
