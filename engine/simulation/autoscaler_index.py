@@ -19,7 +19,7 @@ def record(state: MemberState, key: str, namespace: str, scaler: Scaler | None) 
 
 
 def forget(state: MemberState, key: str) -> None:
-    """Remove an object from the index if it is an autoscaler."""
+    """Remove a changed or deleted object from the index if it is an autoscaler; queue the autoscalers that scale it."""
     former = state.scalers.pop(key, None)
     if former is not None:
         target, _ = former
@@ -27,10 +27,11 @@ def forget(state: MemberState, key: str) -> None:
         if not state.scaled[target]:
             del state.scaled[target]
             state.to_scale.pop(target, None)
+    touch(state, key)
 
 
 def touch(state: MemberState, target: str) -> None:
-    """Queue a workload for a check if an autoscaler scales it; the workload's replicas or load may have changed."""
+    """Queue a workload for a check, and its autoscalers for a report; the workload or its replicas may have changed."""
     scalers = state.scaled.get(target)
     if scalers:
         state.to_scale[target] = None

@@ -39,7 +39,6 @@ def run(
     disruption_budgets.record(state, workload)
     autoscaler_index.record(state, workload.object_key, workload.ref.namespace, template.scaler)
     quotas.record(state, workload.object_key, workload.ref, template.quota)
-    autoscaler_index.touch(state, workload.object_key)
     owner_index.touch(state, workload.object_key)
     cron_jobs.follow(state, workload, at_ms)
     if workload.former_pods:

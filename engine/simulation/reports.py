@@ -17,7 +17,7 @@ from msgspec import structs
 from engine.domain import replica_fields
 from engine.kubeapi.values import quantity
 from engine.objects import status_fields, workloads
-from engine.simulation import capacity, disruption_budgets, quotas, served_kinds, statuses
+from engine.simulation import autoscaler_index, capacity, disruption_budgets, quotas, served_kinds, statuses
 from engine.simulation.state import MemberState, ReportCause, Workload
 from events import catalogue, clusters, codec, health, keys, records, shapes, status_values, times, topics
 from events.json_values import Json
@@ -99,6 +99,8 @@ def collect(state: MemberState, at_ms: int) -> list[Report]:
         del state.dirty[key]
         if (workload := state.workloads.get(key)) is not None:
             disruption_budgets.touch(state, workload)
+            if workload.replicas is not None:
+                autoscaler_index.touch(state, workload.object_key)
             if _is_held_back(state, workload, at_ms):
                 continue
         if not _report_workload(state, key, batch):

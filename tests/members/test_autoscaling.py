@@ -10,7 +10,7 @@ from engine.domain import marks
 from engine.simulation import statuses, unmanaged
 from engine.simulation.state import Workload
 from engine.works import autoscalers
-from events import clusters, shapes
+from events import clusters, health, shapes
 from events.json_values import Json
 from events.kube_objects import KubeObject
 from tests.builders import manifests
@@ -156,22 +156,51 @@ async def test_managed_target_is_scaled_only_if_its_template_retains_replicas() 
     assert examples.shown(stage) == {("member1", NGINX): (3, 3)}
 
 
-async def test_propagated_autoscaler_scales_until_it_is_removed() -> None:
-    stage = await _started()
-    await _write(stage, _deployment(1))
+async def _propagate_scaler(stage: examples.Stage) -> None:
     offset = await stage.submit_template(_scaler(2, 4), SCALER)
     work = examples.applied("nginx", None, kind="HorizontalPodAutoscaler", offset=offset)
     ref = shapes.WorkloadRef(
         api_version="autoscaling/v2", kind="HorizontalPodAutoscaler", name="nginx", namespace="default"
     )
-    await stage.work(structs.replace(work, template=ref))
+    values = (".currentReplicas", ".desiredReplicas")
+    await stage.work(structs.replace(work, template=ref, reading=shapes.Reading(values=values)))
     await stage.settle()
+
+
+async def test_propagated_autoscaler_scales_until_it_is_removed() -> None:
+    stage = await _started()
+    await _write(stage, _deployment(1))
+    await _propagate_scaler(stage)
     assert _target(stage).replicas == 2
     await stage.work(structs.replace(examples.removed("nginx"), key=SCALER))
     await stage.turn()
     await _write(stage, _deployment(1))
     await stage.settle()
     assert _target(stage).replicas == 1
+
+
+async def test_reported_status_follows_the_rollout_and_the_deletion_of_the_target() -> None:
+    stage = await _started()
+    await _write(stage, _deployment(3))
+    await _propagate_scaler(stage)
+    other: Json = {"containers": [{"name": "nginx", "image": "other"}]}
+    await _write(stage, _deployment(3) | {"spec": {"replicas": 3, "template": {"spec": other}}})
+    assert await _reported_values(stage) == {".currentReplicas": "3", ".desiredReplicas": "3"}
+    deleted = clusters.MemberObjectDeleted(name="member1", object=examples.ref("nginx"))
+    await stage.members.write("member1", deleted)
+    assert await _reported_values(stage) == {}
+
+
+async def _reported_values(stage: examples.Stage) -> dict[str, str]:
+    """Return the values in the last report about the autoscaler, after all changes have ended."""
+    for _ in range(20):
+        await stage.turn(after_ms=examples.STARTUP_MS)
+    reports = [
+        report
+        for report in examples.reports(await stage.events_since(0))
+        if isinstance(report, health.WorkloadReported) and report.key == SCALER
+    ]
+    return reports[-1].values
 
 
 @pytest.mark.parametrize(
