@@ -309,9 +309,7 @@ def admit(state: MemberState, workload: Workload, cohort: Cohort) -> None:
         merge(workload)
     else:
         capacity.add(state.capacity.starting, amounts, cohort.count)
-        schedule_start(state, workload.key, cohort)
-    if workload.template.run_ms and cohort.ready_ms < NEVER_MS:
-        heapq.heappush(state.starts, (cohort.ready_ms + workload.template.run_ms, workload.key))
+    _set_timers_of(state, workload, cohort)
     state.capacity_changed = True
 
 
@@ -333,9 +331,22 @@ def resume(state: MemberState, workload: Workload, ages: list[tuple[int, int]], 
             admit(state, workload, Cohort(running, created_ms, ready_ms, running=True))
 
 
-def schedule_start(state: MemberState, key: str, cohort: Cohort) -> None:
+def set_timers(state: MemberState, workload: Workload) -> None:
+    """Set the timers of a workload again, because its key has changed."""
+    for cohort in workload.cohorts:
+        _set_timers_of(state, workload, cohort)
+    if workload.progress_ms:
+        # This timer is due at once; it sets the one for the deadline of the rollout.
+        heapq.heappush(state.starts, (workload.progress_ms, workload.key))
+
+
+def _set_timers_of(state: MemberState, workload: Workload, cohort: Cohort) -> None:
+    """Set timers for the times at which an admitted cohort is ready and, in a Job, ends."""
     if cohort.ready_ms < NEVER_MS:
-        heapq.heappush(state.starts, (cohort.ready_ms, key))
+        if not cohort.running:
+            heapq.heappush(state.starts, (cohort.ready_ms, workload.key))
+        if workload.template.run_ms:
+            heapq.heappush(state.starts, (cohort.ready_ms + workload.template.run_ms, workload.key))
 
 
 def _drop_youngest(state: MemberState, workload: Workload, end: int, count: int) -> int:

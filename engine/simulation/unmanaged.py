@@ -386,10 +386,8 @@ def _rename(state: MemberState, workload: Workload, key: str) -> None:
 
 
 def _follow_key(state: MemberState, former: str, workload: Workload) -> None:
-    """Move a workload's entries in the queues for capacity and for starts to its new key."""
+    """Move a workload's entries in the queues for capacity and its timers to its new key."""
     for waiting in (state.unplaced, state.waiting):
         if waiting.pop(former, False) is None:
             waiting[workload.key] = None
-    for cohort in workload.cohorts:
-        if not cohort.running:
-            replicas.schedule_start(state, workload.key, cohort)
+    replicas.set_timers(state, workload)
