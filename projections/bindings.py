@@ -154,9 +154,8 @@ class Bindings:
     """Folds decisions about bindings."""
 
     def __init__(self, rows: Rows, placements: Placements) -> None:
-        self._rows = rows
         self._placements = placements
-        self._documents: WorkingSet[Binding] = WorkingSet(self._load)
+        self._documents = WorkingSet(rows, "bindings", decode, _columns)
 
     def get(self, key_id: int) -> Binding | None:
         """Return the current binding, None if there is none; callers must not modify it."""
@@ -218,22 +217,7 @@ class Bindings:
             self._documents.put(key_id, binding)
 
     def flush(self, rows: Rows) -> None:
-        deleted: list[Row] = []
-        stored: list[Row] = []
-        for key_id, binding in self._documents.changed():
-            if binding is None:
-                deleted.append((key_id,))
-            else:
-                _share(binding)
-                stored.append(
-                    (key_id, binding.number, on(binding), binding.condition, canonical_json(binding))
-                )
-        rows.write("DELETE FROM bindings WHERE id = ?", deleted)
-        rows.write("INSERT OR REPLACE INTO bindings VALUES (?, ?, ?, ?, ?)", stored)
-
-    def _load(self, key_id: int) -> Binding | None:
-        rows = self._rows.select("SELECT body FROM bindings WHERE id = ?", (key_id,))
-        return decode(rows[0][0]) if rows else None
+        self._documents.flush(rows)
 
 
 def _declared(at_ms: int, head: Envelope, data: decisions.BindingDeclared) -> Binding:
@@ -242,11 +226,12 @@ def _declared(at_ms: int, head: Envelope, data: decisions.BindingDeclared) -> Bi
     return Binding(template=data.template, template_uid=data.uid, uid=uid, created_ms=at_ms)
 
 
-def _share(binding: Binding) -> None:
-    """Replace values by equal ones of other bindings in memory."""
+def _columns(binding: Binding) -> Row:
+    """Return the values of the searchable columns; share equal values with other bindings in memory."""
     binding.claim = shared(binding.claim)
     binding.clusters = shared(binding.clusters)
     binding.applied = shared(binding.applied)
+    return binding.number, on(binding), binding.condition
 
 
 def _rendered_by(binding: Binding) -> tuple[str, bool]:

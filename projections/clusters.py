@@ -12,9 +12,8 @@ from msgspec import structs
 from engine.domain import clusters as domain
 from events import clusters as events
 from events import keys, shapes
-from events.json_values import canonical_json
 from events.validation.verdicts import Head, Taken
-from projections.port import Queryable, Row, Rows
+from projections.port import Queryable, Rows
 from projections.working_set import WorkingSet
 
 SCHEMA: Final = "CREATE TABLE clusters (id INTEGER PRIMARY KEY, number INTEGER NOT NULL, body BLOB NOT NULL);"
@@ -41,8 +40,7 @@ class Clusters:
     """Folds inputs about clusters."""
 
     def __init__(self, rows: Rows) -> None:
-        self._rows = rows
-        self._documents: WorkingSet[Cluster] = WorkingSet(self._load)
+        self._documents = WorkingSet(rows, "clusters", decode, lambda cluster: (cluster.number,))
 
     def get(self, key_id: int) -> Cluster | None:
         """Return the current cluster, None if there is none; callers must not modify it."""
@@ -76,19 +74,7 @@ class Clusters:
         return is_changed
 
     def flush(self, rows: Rows) -> None:
-        deleted: list[Row] = []
-        stored: list[Row] = []
-        for key_id, cluster in self._documents.changed():
-            if cluster is None:
-                deleted.append((key_id,))
-            else:
-                stored.append((key_id, cluster.number, canonical_json(cluster)))
-        rows.write("DELETE FROM clusters WHERE id = ?", deleted)
-        rows.write("INSERT OR REPLACE INTO clusters VALUES (?, ?, ?)", stored)
-
-    def _load(self, key_id: int) -> Cluster | None:
-        rows = self._rows.select("SELECT body FROM clusters WHERE id = ?", (key_id,))
-        return decode(rows[0][0]) if rows else None
+        self._documents.flush(rows)
 
 
 def stored(rows: Queryable, name: str) -> Cluster | None:

@@ -9,8 +9,7 @@ import msgspec
 
 from engine.domain import rebalancers as domain
 from events import rebalance_decisions
-from events.json_values import canonical_json
-from projections.port import Row, Rows
+from projections.port import Rows
 from projections.working_set import WorkingSet
 
 SCHEMA: Final = (
@@ -32,8 +31,7 @@ class Rebalancers:
     """Folds decisions about rebalancers."""
 
     def __init__(self, rows: Rows) -> None:
-        self._rows = rows
-        self._documents: WorkingSet[Rebalancer] = WorkingSet(self._load)
+        self._documents = WorkingSet(rows, "rebalancers", decode, lambda rebalancer: (rebalancer.number,))
 
     def get(self, key_id: int) -> Rebalancer | None:
         """Return the current status, None if there is none; callers must not modify it."""
@@ -56,16 +54,4 @@ class Rebalancers:
         self._documents.put(key_id, None)
 
     def flush(self, rows: Rows) -> None:
-        deleted: list[Row] = []
-        stored: list[Row] = []
-        for key_id, rebalancer in self._documents.changed():
-            if rebalancer is None:
-                deleted.append((key_id,))
-            else:
-                stored.append((key_id, rebalancer.number, canonical_json(rebalancer)))
-        rows.write("DELETE FROM rebalancers WHERE id = ?", deleted)
-        rows.write("INSERT OR REPLACE INTO rebalancers VALUES (?, ?, ?)", stored)
-
-    def _load(self, key_id: int) -> Rebalancer | None:
-        rows = self._rows.select("SELECT body FROM rebalancers WHERE id = ?", (key_id,))
-        return decode(rows[0][0]) if rows else None
+        self._documents.flush(rows)
