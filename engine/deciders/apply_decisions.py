@@ -262,7 +262,7 @@ def _apply_eviction(binding: Binding, data: decisions.EvictionStarted | decision
     if isinstance(data, decisions.EvictionStarted):
         if data.reason == eviction_rules.UNTOLERATED:
             others = tuple(eviction for eviction in binding.evicted if eviction[0] != data.cluster)
-            binding.evicted = (*others, (data.cluster, data.created_ms or 0))
+            binding.evicted = (*others, (data.cluster, data.created_ms))
         return
     report = binding.reports.get(data.cluster)
     if report is not None and report.unhealthy_ms:

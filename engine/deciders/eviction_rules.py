@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-import msgspec
 from msgspec import Struct
 
-from engine.domain.bindings import EvictionTask, Targets
+from engine.domain.bindings import Targets
 from engine.kubeapi.values.taints import Effect
 from engine.objects.clusters import Taint
 from engine.objects.placements import Toleration, Tolerations
 from events import times
+from events.decisions import EvictionStarted
 
 AT_ONCE_MS: Final = 0
 """The deadline of an eviction that is due at once: it precedes the time of every step."""
@@ -52,14 +52,13 @@ NO_VERDICTS: Final = Verdicts()
 class Ended(Struct, frozen=True, gc=False):
     """A task that has ended, with the reason."""
 
-    task: EvictionTask
+    task: EvictionStarted
     reason: EndReason
 
 
 class Assessment(Struct, frozen=True, gc=False):
-    """Tasks that continue, tasks that have ended, and the time at which a grace period ends next (None: never)."""
+    """Tasks that have ended, and the time at which a grace period of another one ends next (None: never)."""
 
-    kept: tuple[EvictionTask, ...]
     ended: tuple[Ended, ...]
     due_ms: int | None
 
@@ -97,7 +96,7 @@ def deadline_ms(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> i
 
 
 def assess(
-    tasks: Sequence[EvictionTask],
+    tasks: Sequence[EvictionStarted],
     clusters: Targets,
     healthy: AbstractSet[str],
     *,
@@ -111,26 +110,21 @@ def assess(
     - ``healthy``: clusters that report the workload as healthy.
     - ``is_scheduled``: the scheduler has seen the binding's current state.
     - ``grace_period_ms``: for tasks that set no grace period.
-
-    A task without ``created_ms`` gets it here, and only ``verdicts`` can end such a task in this assessment.
     """
     is_replaced = is_scheduled and all(name in healthy for name, _ in clusters)
-    kept: list[EvictionTask] = []
     ended: list[Ended] = []
     dues: list[int] = []
     for task in tasks:
         is_protected = task.cluster in verdicts.protected
-        due_ms = None if is_protected else _due_ms(task, now_ms, grace_period_ms)
-        reason = verdicts.ending.get(task.cluster)
-        if reason is None and task.created_ms is not None:
-            reason = _end_reason(task, due_ms, now_ms, is_replaced=is_replaced)
+        due_ms = None if is_protected else _due_ms(task, grace_period_ms)
+        reason = verdicts.ending.get(task.cluster) or _end_reason(
+            task, due_ms, now_ms, is_replaced=is_replaced
+        )
         if reason is not None:
             ended.append(Ended(task, reason))
-            continue
-        kept.append(task if task.created_ms is not None else msgspec.structs.replace(task, created_ms=now_ms))
-        if due_ms is not None:
+        elif due_ms is not None:
             dues.append(due_ms)
-    return Assessment(tuple(kept), tuple(ended), min(dues, default=None))
+    return Assessment(tuple(ended), min(dues, default=None))
 
 
 def _matches(toleration: Toleration, taint: Taint) -> bool:
@@ -138,7 +132,7 @@ def _matches(toleration: Toleration, taint: Taint) -> bool:
 
 
 def _end_reason(
-    task: EvictionTask, due_ms: int | None, now_ms: int, *, is_replaced: bool
+    task: EvictionStarted, due_ms: int | None, now_ms: int, *, is_replaced: bool
 ) -> EndReason | None:
     if task.suppress_deletion is not None:
         return None if task.suppress_deletion else EndReason.DELETION_ALLOWED
@@ -147,14 +141,13 @@ def _end_reason(
     return EndReason.REPLACEMENT_HEALTHY if is_replaced and not task.held else None
 
 
-def _due_ms(task: EvictionTask, now_ms: int, grace_period_ms: int) -> int | None:
+def _due_ms(task: EvictionStarted, grace_period_ms: int) -> int | None:
     """Return the first time after the grace period; None for never."""
     if task.suppress_deletion:
         return None
-    created_ms = now_ms if task.created_ms is None else task.created_ms
     own_seconds = task.grace_period_seconds
     period_ms = grace_period_ms if own_seconds is None else own_seconds * times.SECOND_MS
-    return _bounded(created_ms + period_ms + 1)
+    return _bounded(task.created_ms + period_ms + 1)
 
 
 def _bounded(at_ms: int) -> int | None:

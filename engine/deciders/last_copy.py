@@ -16,7 +16,7 @@ from engine.deciders.facts import Facts
 from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Binding
 from engine.deciders.step_outputs import Outputs, View
-from engine.domain.bindings import SUCCESS, EvictionTask
+from engine.domain.bindings import SUCCESS
 from events import decisions, shapes, vocabulary
 
 UNCLAIMED: Final = "Unclaimed"
@@ -80,7 +80,7 @@ def restore(
     recovered.sort(key=lambda task: task.cluster)
     if recovered:
 
-        def groups_of(tasks: Sequence[EvictionTask]) -> tuple[str, ...]:
+        def groups_of(tasks: Sequence[decisions.EvictionStarted]) -> tuple[str, ...]:
             names = [task.cluster for task in tasks]
             return selecting_groups(binding, names, view.facts, view.placements)
 

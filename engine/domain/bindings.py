@@ -88,41 +88,13 @@ class Suspension(Struct, frozen=True, array_like=True, gc=False):
 NOT_SUSPENDED: Final = Suspension()
 
 
-class EvictionTask(Struct, frozen=True, array_like=True, gc=False):
-    """A graceful eviction from ``cluster``, where the binding had ``replicas``.
-
-    - ``created_ms``: None until the first assessment.
-    - ``grace_period_seconds``: None for the engine's default.
-    - ``suppress_deletion``: True keeps the work until a user allows its deletion, False ends the task,
-      None applies the rules.
-    - ``labels``: preserved state, set as labels on the replacement's work.
-    - ``clusters_before``: the binding's clusters at the eviction; works in them do not get ``labels``.
-    - ``not_preserved``: for each label without a value, the reason.
-    - ``held``: the task ends only after its grace period, even if the replacement is healthy (used by preemption).
-    - ``by``: key of the preempting binding.
-    """
-
-    cluster: str
-    replicas: int
-    created_ms: int | None
-    purge_mode: str
-    grace_period_seconds: int | None = None
-    suppress_deletion: bool | None = None
-    labels: dict[str, str] = {}
-    clusters_before: tuple[str, ...] = ()
-    held: bool = False
-    reason: str = ""
-    producer: str = ""
-    by: str = ""
-    not_preserved: dict[str, str] = {}
-
-
 class Binding(Struct):
     """State of a binding that follows from decisions about it.
 
     - ``generation``: number of changes of the binding's spec.
     - ``released``: the last claim, kept while no policy claims the template.
     - ``marked``: the policy with lazy activation that claims the template at the template's next write.
+    - ``tasks``: evictions that have not ended; ``suppress_deletion`` is False once a user has allowed the deletion.
     - ``applied``: digest of the placement that the last decision used.
     - ``condition``, ``message``: SUCCESS, or why the binding could not be scheduled; empty before the first
       decision.
@@ -136,7 +108,7 @@ class Binding(Struct):
     marked: Mark | None = None
     rank: decisions.PriorityResolved | None = None
     clusters: Targets = ()
-    tasks: tuple[EvictionTask, ...] = ()
+    tasks: tuple[decisions.EvictionStarted, ...] = ()
     applied: str = ""
     affinity: str = ""
     condition: str = ""
@@ -181,7 +153,7 @@ def apply(binding: Binding, data: shapes.Event) -> None:
             binding.condition, binding.message = data.reason, data.message
         case decisions.EvictionStarted():
             binding.generation += 1
-            binding.clusters, binding.tasks = evict(binding.clusters, binding.tasks, _task(data))
+            binding.clusters, binding.tasks = evict(binding.clusters, binding.tasks, data)
         case decisions.EvictionFinished():
             binding.tasks = tuple(task for task in binding.tasks if task.cluster != data.cluster)
         case decisions.BindingClaimed() | decisions.BindingReleased():
@@ -220,8 +192,8 @@ def other_scheduler_reason(scheduler: str) -> str:
 
 
 def evict(
-    clusters: Targets, tasks: tuple[EvictionTask, ...], task: EvictionTask
-) -> tuple[Targets, tuple[EvictionTask, ...]]:
+    clusters: Targets, tasks: tuple[decisions.EvictionStarted, ...], task: decisions.EvictionStarted
+) -> tuple[Targets, tuple[decisions.EvictionStarted, ...]]:
     """Return a binding's clusters and tasks after an eviction from one cluster.
 
     Nothing changes if the binding is not in the cluster, so a repeated eviction has no effect. A cluster with an
@@ -270,21 +242,3 @@ def _suspension(previous: Suspension, data: shapes.Event) -> Suspension:
     if not isinstance(data, decisions.BindingSuspended):
         return previous
     return Suspension(data.scheduling, data.dispatching)
-
-
-def _task(data: decisions.EvictionStarted) -> EvictionTask:
-    return EvictionTask(
-        data.cluster,
-        data.replicas,
-        data.created_ms,
-        data.purge_mode,
-        data.grace_period_seconds,
-        data.suppress_deletion,
-        data.labels,
-        data.clusters_before,
-        data.held,
-        data.reason,
-        data.producer,
-        data.by,
-        data.not_preserved,
-    )

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from engine.domain import marks
-from engine.domain.bindings import SUCCESS, Claim, EvictionTask
+from engine.domain.bindings import SUCCESS, Claim
 from events import decisions, keys, shapes
 from events.kube_fields import Condition, ObjectMeta, OwnerReference
 from events.kube_objects import KubeObject
@@ -185,7 +185,7 @@ def _snapshot(need: decisions.RequiredBy, dependent: Binding | None) -> binding_
     return {"namespace": need.namespace, "name": need.name, "clusters": clusters}
 
 
-def _task(task: EvictionTask) -> binding_fields.Task:
+def _task(task: decisions.EvictionStarted) -> binding_fields.Task:
     rendered: binding_fields.Task = {"fromCluster": task.cluster}
     if task.replicas:
         rendered["replicas"] = task.replicas
@@ -203,12 +203,11 @@ def _task(task: EvictionTask) -> binding_fields.Task:
         rendered["preservedLabelState"] = task.labels
     if task.clusters_before:
         rendered["clustersBeforeFailover"] = list(task.clusters_before)
-    if task.created_ms is not None:
-        rendered["creationTimestamp"] = instant(task.created_ms)
+    rendered["creationTimestamp"] = instant(task.created_ms)
     return rendered
 
 
-def _message(task: EvictionTask) -> str:
+def _message(task: decisions.EvictionStarted) -> str:
     """Return the message of an eviction task: the preempting binding, and the state that is not preserved."""
     preemption = (f"preempted by {task.by}",) if task.by else ()
     missing = (

@@ -7,9 +7,10 @@ import msgspec
 import pytest
 
 from engine.deciders import eviction_rules
-from engine.domain.bindings import EvictionTask, Targets, evict
+from engine.domain.bindings import Targets, evict
 from engine.objects import clusters, placements
 from events import times
+from events.decisions import EvictionStarted
 from tests import vectors
 
 _GROUP: Final = "eviction-all"
@@ -36,13 +37,14 @@ class _Task(msgspec.Struct, rename="camel"):
     suppress_deletion: bool | None = None
     purge_mode: str = ""
 
-    def decoded(self) -> EvictionTask:
-        at = self.created_seconds_ago
-        return EvictionTask(
+    def decoded(self) -> EvictionStarted:
+        return EvictionStarted(
+            key="",
             cluster=self.from_cluster,
-            replicas=0,
-            created_ms=None if at is None else _NOW_MS - at * _SECOND_MS,
+            reason="",
+            producer="",
             purge_mode=self.purge_mode,
+            created_ms=_NOW_MS - (self.created_seconds_ago or 0) * _SECOND_MS,
             grace_period_seconds=self.grace_period_seconds,
             suppress_deletion=self.suppress_deletion,
         )
@@ -78,7 +80,6 @@ class _Answer(msgspec.Struct, rename="camel", frozen=True):
     clusters: tuple[_Target, ...]
     tasks: tuple[str, ...]
     dropped: tuple[str, ...] = ()
-    creation_time_set: tuple[str, ...] = ()
     new_task_replicas: int = 0
 
 
@@ -97,7 +98,8 @@ def _evict(raw: msgspec.Raw) -> _Answer:
     new, left = old, tasks
     if is_due:
         running = dict(old).get(case.cluster, 0)
-        new, left = evict(old, tasks, EvictionTask(case.cluster, running, _NOW_MS, "Gracefully"))
+        task = msgspec.structs.replace(_Task(case.cluster).decoded(), replicas=running)
+        new, left = evict(old, tasks, task)
     return _Answer(
         evict=is_due,
         tolerate_seconds=-1 if deadline_ms is None else max(deadline_ms - _NOW_MS, 0) // _SECOND_MS,
@@ -110,7 +112,8 @@ def _evict(raw: msgspec.Raw) -> _Answer:
 
 def _assess(raw: msgspec.Raw) -> _Answer:
     case = msgspec.json.decode(raw, type=_Assess)
-    tasks = [task.decoded() for task in case.tasks]
+    # Karmada only sets the time of a task without one; an ``EvictionStarted`` has a time from the beginning.
+    tasks = [task.decoded() for task in case.tasks if task.created_seconds_ago is not None]
     assessed = eviction_rules.assess(
         tasks,
         _targets(case.clusters),
@@ -119,14 +122,14 @@ def _assess(raw: msgspec.Raw) -> _Answer:
         now_ms=_NOW_MS,
         grace_period_ms=case.timeout_seconds * _SECOND_MS,
     )
+    dropped = tuple(ended.task.cluster for ended in assessed.ended)
     return _Answer(
         evict=False,
         tolerate_seconds=0,
         error=False,
         clusters=tuple(case.clusters),
-        tasks=tuple(task.cluster for task in assessed.kept),
-        dropped=tuple(ended.task.cluster for ended in assessed.ended),
-        creation_time_set=tuple(task.cluster for task in assessed.kept if task not in tasks),
+        tasks=tuple(task.from_cluster for task in case.tasks if task.from_cluster not in dropped),
+        dropped=dropped,
     )
 
 

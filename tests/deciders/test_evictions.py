@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.deciders import eviction_rules
-from engine.domain.bindings import EvictionTask, evict
+from engine.domain.bindings import evict
 from engine.objects import clusters, placements
 from events import times
+from events.decisions import EvictionStarted
 from tests.deciders import strategies
 from tests.deciders.strategies import NOW_MS
 
@@ -18,11 +19,20 @@ def _key(deadline_ms: int | None) -> int:
     return _NEVER_MS if deadline_ms is None else deadline_ms
 
 
-def _task(cluster: str, created_ms: int | None = NOW_MS, **fields: int | bool) -> EvictionTask:
-    return msgspec.structs.replace(EvictionTask(cluster, 1, created_ms, "Gracefully"), **fields)
+def _task(cluster: str, **fields: int | bool) -> EvictionStarted:
+    task = EvictionStarted(
+        key="default/web-deployment",
+        cluster=cluster,
+        reason="",
+        producer="",
+        purge_mode="Gracefully",
+        created_ms=NOW_MS,
+        replicas=1,
+    )
+    return msgspec.structs.replace(task, **fields)
 
 
-def _assess(task: EvictionTask, at_ms: int, *, is_scheduled: bool = False) -> eviction_rules.Assessment:
+def _assess(task: EvictionStarted, at_ms: int, *, is_scheduled: bool = False) -> eviction_rules.Assessment:
     return eviction_rules.assess(
         [task], (), set(), is_scheduled=is_scheduled, now_ms=at_ms, grace_period_ms=600_000
     )
@@ -95,7 +105,7 @@ def test_eviction_is_idempotent(placed: dict[str, int], cluster: str) -> None:
 def test_grace_period_ends_exactly_at_its_due_time(seconds: int, late_ms: int) -> None:
     task = _task("m1", grace_period_seconds=seconds)
     due_ms = NOW_MS + seconds * 1000 + 1
-    assert _assess(task, due_ms - 1) == eviction_rules.Assessment((task,), (), due_ms)
+    assert _assess(task, due_ms - 1) == eviction_rules.Assessment((), due_ms)
     (ended,) = _assess(task, due_ms + late_ms).ended
     assert ended.reason == eviction_rules.EndReason.GRACE_PERIOD_OVER
 
@@ -120,11 +130,6 @@ def test_eviction_ends_when_all_replacements_are_healthy() -> None:
 
 def test_explicit_suppression_or_permission_outranks_the_rules() -> None:
     kept = _task("m1", suppress_deletion=True)
-    assert _assess(kept, NOW_MS + 10**9, is_scheduled=True) == eviction_rules.Assessment((kept,), (), None)
+    assert _assess(kept, NOW_MS + 10**9, is_scheduled=True) == eviction_rules.Assessment((), None)
     (ended,) = _assess(_task("m1", suppress_deletion=False), NOW_MS).ended
     assert ended.reason == eviction_rules.EndReason.DELETION_ALLOWED
-
-
-def test_new_eviction_task_is_stamped_first() -> None:
-    (stamped,) = _assess(_task("m1", created_ms=None), NOW_MS, is_scheduled=True).kept
-    assert stamped.created_ms == NOW_MS

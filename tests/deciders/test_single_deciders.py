@@ -9,7 +9,7 @@ from engine.deciders.facts import Facts
 from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Binding, Rebalancer, Report, ShardState
 from engine.deciders.step_outputs import View
-from engine.domain.bindings import Claim, EvictionTask
+from engine.domain.bindings import Claim
 from engine.domain.rebalancers import Observed
 from events import decisions, rebalance_decisions, shapes, specs
 
@@ -41,9 +41,14 @@ def test_unhealthy_workload_is_evicted_once_its_toleration_is_over(seconds: int,
 
 
 def test_rescheduled_binding_may_return_to_clusters_from_which_it_was_preempted() -> None:
-    preempted = EvictionTask("member1", 1, 0, "Directly", held=True)
-    tainted = EvictionTask("member2", 1, 0, "Gracefully")
-    binding = Binding(key="deployment.apps:default/web", tasks=(preempted, tainted))
+    key = "deployment.apps:default/web"
+    preempted, tainted = (
+        decisions.EvictionStarted(
+            key=key, cluster=cluster, reason="", producer="", purge_mode=mode, created_ms=0, held=is_held
+        )
+        for cluster, mode, is_held in (("member1", "Directly", True), ("member2", "Gracefully", False))
+    )
+    binding = Binding(key=key, tasks=(preempted, tainted))
 
     assert list(preemption_victims.release(binding)) == [
         decisions.EvictionFinished(key=binding.key, cluster="member1", reason="RescheduleTriggered")

@@ -10,8 +10,8 @@ import pytest
 
 from engine.deciders import cluster_health, eviction_rules, taint_manager
 from engine.deciders.state import Binding
-from engine.domain.bindings import EvictionTask, Targets
-from events import times, vocabulary
+from engine.domain.bindings import Targets
+from events import decisions, times, vocabulary
 from tests.rounds import ROUNDS
 from tests.simulation import profiles
 
@@ -78,7 +78,7 @@ async def test_eviction_finished_before_a_healthy_replacement_is_detected(
     real: Callable[..., eviction_rules.Assessment] = eviction_rules.assess
 
     def hasty(
-        tasks: Sequence[EvictionTask], clusters: Targets, _: object, **options: object
+        tasks: Sequence[decisions.EvictionStarted], clusters: Targets, _: object, **options: object
     ) -> eviction_rules.Assessment:
         return real(tasks, clusters, {name for name, _ in clusters}, **options)
 
