@@ -12,7 +12,6 @@ from engine.works.templates import Template
 from events import clusters, shapes, vocabulary
 from events.validation import known_kinds
 
-FORBIDDEN: Final = '{} "{}" is forbidden: {}'
 _COUNT: Final = "count/"
 
 
@@ -163,7 +162,7 @@ def refusal_of(state: MemberState, workload: Workload) -> str:
     if not is_short(state, workload):
         return ""
     reason = refusal(state, workload.ref.namespace, workload.template) or "exceeded quota"
-    return FORBIDDEN.format("pods", f"{workload.ref.name}-", reason)
+    return f'pods "{workload.ref.name}-" is forbidden: {reason}'
 
 
 def refusal_of_object(state: MemberState, ref: shapes.WorkloadRef) -> str:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from engine import loop_share
 from engine.domain import namespaces
-from engine.kubeapi.errors.status_objects import StatusDetails, StatusError, in_terminating_namespace
+from engine.kubeapi.errors.status_objects import in_terminating_namespace, namespace_not_found
 from engine.log import port
 from engine.writing import object_changes, tracing
 from engine.writing.mutations import (
@@ -378,8 +378,7 @@ def _check_namespace(mutation: Mutation, stored: dict[str, StoredState]) -> None
         return
     namespace = stored.get(target.namespace_key)
     if namespace is None and target.namespace not in namespaces.BUILT_IN:
-        details: StatusDetails = {"name": target.namespace, "kind": "namespaces"}
-        raise StatusError(404, "NotFound", f'namespaces "{target.namespace}" not found', details)
+        raise namespace_not_found(target.namespace)
     if (
         isinstance(namespace, StoredObject)
         and mutation.resource is not None

@@ -20,7 +20,7 @@ from engine.http.kube.write_warnings import Relabelling, of_definition
 from engine.karmada import unsupported
 from engine.kubeapi.conversion import scales, versions
 from engine.kubeapi.errors import status_objects
-from engine.kubeapi.errors.status_objects import Status, StatusError
+from engine.kubeapi.errors.status_objects import Status
 from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import ApiPath, Resource
@@ -152,8 +152,7 @@ class WriteRequests:
         is_bootstrap = await self._plane.is_bootstrap_object(resource, target.namespace, target.name)
         if is_bootstrap or (is_namespace and target.name in namespaces.BUILT_IN):
             reason = "this namespace may not be deleted" if is_namespace else "it is a built-in object"
-            message = f'{resource.qualified} "{target.name}" is forbidden: {reason}'
-            raise StatusError(403, "Forbidden", message, {"name": target.name, "kind": resource.plural})
+            raise status_objects.forbidden(resource, target.name, reason)
 
         is_namespace_gone = False
         if is_namespace and not dry_run:

@@ -125,6 +125,11 @@ def not_found(resource: Resource, name: str) -> StatusError:
     return StatusError(404, "NotFound", message, _named(resource, name))
 
 
+def namespace_not_found(name: str) -> StatusError:
+    """404 for an object in a namespace that does not exist."""
+    return StatusError(404, "NotFound", f'namespaces "{name}" not found', _identity(name, "", "namespaces"))
+
+
 @contextlib.contextmanager
 def already_gone() -> Generator[None]:
     """Ignore that an object of a collection was deleted since the collection was read."""
@@ -277,24 +282,20 @@ def denied(webhook: str, why: str) -> StatusError:
 
 def forbidden(resource: Resource, name: str, reason: str) -> StatusError:
     """403 for an object that may not be written or deleted, with the reason."""
-    details: StatusDetails = {"name": name, "group": resource.group, "kind": resource.plural}
     message = f'{resource.qualified} "{name}" is forbidden: {reason}'
-    return StatusError(403, "Forbidden", message, details)
+    return StatusError(403, "Forbidden", message, _named(resource, name))
 
 
 def in_terminating_namespace(resource: Resource, name: str, namespace: str) -> StatusError:
     """403 for a create in a namespace that is being deleted."""
-    message = (
-        f'{resource.qualified} "{name}" is forbidden: unable to create new content in namespace {namespace}'
-        " because it is being terminated"
-    )
+    reason = f"unable to create new content in namespace {namespace} because it is being terminated"
     cause = Cause(
         field="metadata.namespace",
         reason="NamespaceTerminating",
         message=f"namespace {namespace} is being terminated",
     )
     details: StatusDetails = {**_named(resource, name), "causes": [cause.plain()]}
-    return StatusError(403, "Forbidden", message, details)
+    return StatusError(403, "Forbidden", forbidden(resource, name, reason).message, details)
 
 
 def method_not_allowed() -> StatusError:

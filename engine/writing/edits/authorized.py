@@ -160,11 +160,9 @@ def _check_rules(
         return
     shown = "\n".join(msgspec.json.encode(parsing.shown(rule)).decode() for rule in beyond[:_SHOWN_MAX])
     groups = msgspec.json.encode(user.groups).decode()
-    message = (
-        f'{resource.qualified} "{name}" is forbidden: user "{user.name}" (groups={groups})'
-        f" is attempting to grant RBAC permissions not currently held:\n{shown}"
-    )
-    raise StatusError(403, "Forbidden", message, {"name": name, "group": _GROUP, "kind": resource.plural})
+    grants = "is attempting to grant RBAC permissions not currently held"
+    reason = f'user "{user.name}" (groups={groups}) {grants}:\n{shown}'
+    raise status_objects.forbidden(resource, name, reason)
 
 
 def check_reserved(target: Target, user: User) -> None:

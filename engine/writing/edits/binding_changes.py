@@ -11,7 +11,7 @@ import msgspec
 
 from engine.kubeapi.admission import schema_validation
 from engine.kubeapi.errors import status_objects
-from engine.kubeapi.errors.status_objects import StatusDetails, StatusError
+from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Resource
 from engine.writing.edits.objects import Replacement
 from engine.writing.mutations import BindingChange, Edit, Edited, Target
@@ -120,11 +120,9 @@ def _settled(tasks: list[Json]) -> list[Json]:
 
 
 def _forbidden(resource: Resource, live: KubeObject) -> StatusError:
-    name = live.name
-    message = (
-        f'{resource.qualified} "{name}" is forbidden: a {resource.kind} is made by the engine; write a template and '
-        f"a policy instead. Only spec.{_SUSPENSION}.scheduling and .dispatching can be set, and "
+    reason = (
+        f"a {resource.kind} is made by the engine; write a template and a policy instead. "
+        f"Only spec.{_SUSPENSION}.scheduling and .dispatching can be set, and "
         f"spec.{_TASKS}[].{_SUPPRESS} to false: this allows the deletion of the old copy"
     )
-    details: StatusDetails = {"name": name, "group": resource.group, "kind": resource.plural}
-    return StatusError(HTTPStatus.FORBIDDEN, "Forbidden", message, details)
+    return status_objects.forbidden(resource, live.name, reason)

@@ -121,8 +121,7 @@ class EventWrites:
         if stored is not None or write.method == "POST":
             return stored
         if await self._plane.events.named(resource, writer.namespace, writer.name) is not None:
-            message = f'{resource.qualified} "{writer.name}" is forbidden: {_DERIVED}'
-            raise StatusError(403, "Forbidden", message, {"name": writer.name, "kind": resource.plural})
+            raise status_objects.forbidden(resource, writer.name, _DERIVED)
         return stored
 
     async def _check_namespace(self, write: WriteRequest) -> None:

@@ -28,7 +28,7 @@ from engine.http.kube.members.plane import MemberPlane
 from engine.http.kube.write_parsing import Parsing, WriteRequest
 from engine.kubeapi.conversion import scales, versions
 from engine.kubeapi.errors import status_objects
-from engine.kubeapi.errors.status_objects import Status, StatusDetails, StatusError
+from engine.kubeapi.errors.status_objects import Status, StatusError
 from engine.kubeapi.rights.rbac import Rights, User
 from engine.kubeapi.schema.resources import ApiPath, Resource
 from engine.simulation import disruption_budgets, garbage_collection, lists, quotas, unmanaged
@@ -221,8 +221,7 @@ class MemberWrites:
             return live, ""
         self._check_writable(resource, namespace, name, None if resource.qualified == _NODES else live)
         if resource.qualified == _NAMESPACES and name in namespaces.OF_EVERY_CLUSTER:
-            message = f'namespaces "{name}" is forbidden: this namespace may not be deleted'
-            raise StatusError(403, "Forbidden", message, {"name": name, "kind": _NAMESPACES})
+            raise status_objects.forbidden(resource, name, "this namespace may not be deleted")
         preconditions.check(live)
         ref = _reference(resource, namespace, name)
         deletion = _deletion_of(
@@ -270,10 +269,7 @@ class MemberWrites:
         )
         is_new_node = resource.qualified == _NODES and live is None
         if resource.qualified in _DERIVED or is_new_node or (live is not None and not is_open):
-            message = (
-                f'{resource.qualified} "{name}" is forbidden: the simulation of {self._plane.name} manages it'
-            )
-            raise StatusError(403, "Forbidden", message, {"name": name, "kind": resource.plural})
+            raise status_objects.forbidden(resource, name, f"the simulation of {self._plane.name} manages it")
 
     async def _check_namespace(self, namespace: str) -> None:
         """Raise StatusError (404) if a namespace does not exist."""
@@ -281,8 +277,7 @@ class MemberWrites:
             return
         resource = (await self._plane.catalogue()).resource("", "v1", _NAMESPACES)
         if resource is None or await self._plane.get(resource, "", namespace) is None:
-            details: StatusDetails = {"name": namespace, "kind": _NAMESPACES}
-            raise StatusError(404, "NotFound", f'namespaces "{namespace}" not found', details)
+            raise status_objects.namespace_not_found(namespace)
 
     def _check_quota(self, write: WriteRequest, value: KubeObject) -> None:
         """Raise StatusError (403) for an object that a quota of its namespace does not allow."""
@@ -296,8 +291,7 @@ class MemberWrites:
                 )
             reason = reason or quotas.refusal_of_object(state, ref)
         if reason:
-            message = quotas.FORBIDDEN.format(resource.qualified, writer.name, reason)
-            raise StatusError(403, "Forbidden", message, {"name": writer.name, "kind": resource.plural})
+            raise status_objects.forbidden(resource, writer.name, reason)
 
     def _answer(
         self,
