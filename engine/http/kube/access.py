@@ -9,7 +9,7 @@ which they were issued exists. Roles and bindings are read from the views, and r
 import asyncio
 import hmac
 from collections.abc import Awaitable, Callable, Collection, Iterator
-from typing import Final, TypedDict
+from typing import Final
 from urllib.parse import unquote
 
 import msgspec
@@ -265,25 +265,6 @@ def user_of(request: Request) -> User:
     if not isinstance(user, User):
         raise status_objects.unauthorized()
     return user
-
-
-class UserInfo(TypedDict, total=False):
-    """A user as review resources such as TokenReview represent it."""
-
-    username: str
-    groups: list[str]
-    uid: str
-    extra: dict[str, list[str]]
-
-
-def user_info(user: User) -> UserInfo:
-    """Return the user as review resources represent it."""
-    fields: UserInfo = {"username": user.name, "groups": list(user.groups)}
-    if user.uid:
-        fields["uid"] = user.uid
-    if user.extra:
-        fields["extra"] = {name: list(texts) for name, texts in user.extra.items()}
-    return fields
 
 
 def _acts(name: str, uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]]) -> Iterator[Act]:

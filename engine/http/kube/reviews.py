@@ -10,7 +10,7 @@ from engine.http.kube.access import Authorizer, Users
 from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.errors.status_objects import Cause, StatusDetails, StatusError
 from engine.kubeapi.rights import parsing
-from engine.kubeapi.rights.rbac import Act, User
+from engine.kubeapi.rights.rbac import Act, User, UserInfo
 from engine.kubeapi.schema.resources import ApiPath, Resource
 from events.json_values import Json, as_object, as_text, at, texts
 from events.kube_objects import KubeObject
@@ -23,12 +23,12 @@ _ALL: Final[parsing.ShownRule] = {"verbs": ["*"], "apiGroups": ["*"], "resources
 
 
 class _Self(TypedDict):
-    userInfo: access.UserInfo
+    userInfo: UserInfo
 
 
 class _TokenStatus(TypedDict, total=False):
     authenticated: bool
-    user: access.UserInfo
+    user: UserInfo
     audiences: list[str]
     error: str
 
@@ -59,7 +59,7 @@ class Reviews:
         status: _Self | _TokenStatus | _AccessStatus | _RulesStatus
         match resource.kind:
             case "SelfSubjectReview":
-                status = {"userInfo": access.user_info(user)}
+                status = {"userInfo": user.info}
             case "SelfSubjectRulesReview" if not namespace:
                 raise status_objects.bad_request("no namespace on request")
             case "SelfSubjectRulesReview":
@@ -81,7 +81,7 @@ class Reviews:
             return {"authenticated": False, "error": "the token is unknown, expired or for another audience"}
         # Return the audiences; otherwise the reviewer concludes that this server ignores audiences.
         audiences = self._users.audiences(token, named)
-        return {"authenticated": True, "user": access.user_info(user), "audiences": audiences}
+        return {"authenticated": True, "user": user.info, "audiences": audiences}
 
     async def _access(self, user: User, review: KubeObject, namespace: str = "") -> _AccessStatus:
         act = _act(review)

@@ -6,7 +6,7 @@ Rights are additive; no rule denies. A RoleBinding applies in its namespace, a C
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, TypedDict
 
 from msgspec import Struct, structs
 
@@ -17,6 +17,15 @@ ANONYMOUS: Final = "system:anonymous"
 AUTHENTICATED: Final = "system:authenticated"
 UNAUTHENTICATED: Final = "system:unauthenticated"
 _ALL: Final = "*"
+
+
+class UserInfo(TypedDict, total=False):
+    """A user as reviews and CertificateSigningRequests represent it."""
+
+    username: str
+    groups: list[str]
+    uid: str
+    extra: dict[str, list[str]]
 
 
 class User(Struct, frozen=True, kw_only=True):
@@ -42,6 +51,16 @@ class User(Struct, frozen=True, kw_only=True):
     def may_all(self) -> bool:
         """Whether the user may do everything in the member for which its token is valid."""
         return bool(self.member) and not self.is_account
+
+    @property
+    def info(self) -> UserInfo:
+        """The user without empty fields."""
+        fields: UserInfo = {"username": self.name, "groups": list(self.groups)}
+        if self.uid:
+            fields["uid"] = self.uid
+        if self.extra:
+            fields["extra"] = {name: list(texts) for name, texts in self.extra.items()}
+        return fields
 
 
 class Act(Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from engine.identity.client_certificates import Subject, subject_of
 from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.rights import rbac
-from engine.kubeapi.rights.rbac import Act
+from engine.kubeapi.rights.rbac import Act, UserInfo
 from engine.kubeapi.schema.resources import Resource
 from engine.writing.edits.authorized import Permission
 from engine.writing.edits.objects import APPROVAL
@@ -44,7 +44,6 @@ _SECONDS_MAX: Final = 365 * 86_400
 _SECONDS_MIN: Final = 600
 _AGENTS: Final = "system:karmada:agents"
 _AGENT: Final = "system:karmada:agent:"
-_REQUESTER: Final = ("username", "uid", "groups", "extra")
 
 
 class Admission(Struct, frozen=True, kw_only=True):
@@ -80,14 +79,11 @@ class Admission(Struct, frozen=True, kw_only=True):
         if _signer(value) == _SIGNER and rbac.MASTERS in subject_of(_request(value)).groups:
             reason = f"use of {_SIGNER} signer with {rbac.MASTERS} group is not allowed"
             raise status_objects.forbidden(self.resource, value.name, reason)
-        requester: Json = {"username": user.name, "groups": list(user.groups)}
-        if user.uid:
-            requester["uid"] = user.uid
-        if user.extra:
-            requester["extra"] = {key: list(texts) for key, texts in user.extra.items()}
-        kept = {key: item for key, item in value.object_at("spec").items() if key not in _REQUESTER}
+        kept = {
+            key: item for key, item in value.object_at("spec").items() if key not in UserInfo.__annotations__
+        }
         # The client's status is dropped: with it, the request could approve itself.
-        new = value.with_fields({"spec": {**kept, **requester}, "status": {}})
+        new = value.with_fields({"spec": {**kept, **user.info}, "status": {}})
         if self.is_dry_run or not _is_approved_at_once(new, self.permission):
             return new
         return _approved_at_once(new, self.now_ms, self.sign)
