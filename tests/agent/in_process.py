@@ -21,6 +21,7 @@ from engine.agent.kubeconfigs import Access
 from engine.agent.member import MemberAgent, Settings
 from engine.bench import karmada_api
 from events.shapes import WorkloadRef
+from tests.waiting import until_async
 
 Json = dict[str, Any]
 NAME: Final = "one"
@@ -32,12 +33,6 @@ _OWNED: Final[Json] = {
     "operation": "Apply",
     "fieldsV1": {"f:spec": {"f:replicas": {}}},
 }
-
-
-async def until(holds: Callable[[], object], seconds: float = 10) -> None:
-    async with asyncio.timeout(seconds):
-        while not holds():  # noqa: ASYNC110  # the parts are polled as users do
-            await asyncio.sleep(0.01)
 
 
 def key_of(name: str) -> str:
@@ -316,7 +311,7 @@ async def apply(
     async with running(gateway, member, checkpoint):
         for name in names:
             gateway.send(name, 1, 2)
-            await until(lambda name=name: key_of(name) in gateway.reports)
+            await until_async(lambda name=name: key_of(name) in gateway.reports)
         await asyncio.sleep(continues_s)
 
 

@@ -10,7 +10,6 @@ import io
 import json
 import re
 import ssl
-import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -23,7 +22,7 @@ from engine.cli import main
 from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects
 from engine.identity.endpoint import verification
-from tests import writes
+from tests import waiting, writes
 from tests.processes import Process
 
 CLUSTERS: Final = "/apis/cluster.karmada.io/v1alpha1/clusters/"
@@ -32,11 +31,7 @@ Json = dict[str, Any]
 
 
 def eventually(holds: Callable[[], object], description: str = "the condition") -> None:
-    """Poll until ``holds`` returns true; fail after ``PATIENCE_S`` seconds with the description."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < deadline, f"timed out waiting for {description}"
-        time.sleep(0.05)
+    waiting.until(holds, lambda: f"timed out waiting for {description}", PATIENCE_S)
 
 
 class Server:

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from engine.domain import marks
-from tests.agent.in_process import NAME, Gateway, Member, key_of, running, until, work
+from tests.agent.in_process import NAME, Gateway, Member, key_of, running, work
+from tests.waiting import until_async
 
 OTHER: dict[str, Any] = {
     "apiVersion": "apps/v1",
@@ -41,10 +42,10 @@ async def test_object_of_others_is_neither_changed_nor_removed(
     member.create({**OTHER, "metadata": {**OTHER["metadata"], **marked}})
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         gateway.send("web", 1, 2)
-        await until(lambda: key_of("web") in gateway.reports)
+        await until_async(lambda: key_of("web") in gateway.reports)
         assert gateway.reports[key_of("web")].fault == conflict()
         gateway.send("web", 2, None)
-        await until(lambda: gateway.gone)
+        await until_async(lambda: gateway.gone)
     assert member.writes == []
     assert member.objects["web"]["spec"] == {"replicas": 7}
 
@@ -55,11 +56,11 @@ async def test_object_of_others_is_overwritten_on_request_and_then_removed(tmp_p
     member.create(OTHER)
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         gateway.send("web", 1, 2)
-        await until(lambda: key_of("web") in gateway.reports)
+        await until_async(lambda: key_of("web") in gateway.reports)
         assert gateway.reports[key_of("web")].fault == ""
         assert member.objects["web"]["spec"] == {"replicas": 2}
         gateway.send("web", 2, None)
-        await until(lambda: gateway.gone)
+        await until_async(lambda: gateway.gone)
     assert member.objects == {}
 
 
@@ -70,7 +71,7 @@ async def test_object_that_the_agent_has_marked_is_applied_after_the_loss_of_its
     for number, replicas in enumerate((2, 3), start=1):
         async with running(gateway, member, tmp_path / f"agent-{number}.sqlite"):
             gateway.send("web", number, replicas)
-            await until(
+            await until_async(
                 lambda number=number: getattr(gateway.reports.get(key_of("web")), "step", 0) == number
             )
         assert gateway.reports[key_of("web")].fault == ""
@@ -81,8 +82,8 @@ async def test_template_that_cannot_be_rendered_is_reported_and_removes_nothing(
     gateway, member = Gateway(), Member()
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         gateway.send("web", 1, 2)
-        await until(lambda: key_of("web") in gateway.reports)
+        await until_async(lambda: key_of("web") in gateway.reports)
         gateway.manifest_fault = "an override fails"
         gateway.send("web", 2, 3)
-        await until(lambda: gateway.reports[key_of("web")].fault == "an override fails")
+        await until_async(lambda: gateway.reports[key_of("web")].fault == "an override fails")
     assert member.objects["web"]["spec"] == {"replicas": 2}

@@ -13,7 +13,8 @@ from starlette.routing import Route
 from engine.agent import action_execution
 from engine.bench import karmada_api
 from tests.agent import in_process
-from tests.agent.in_process import Gateway, Member, apply, key_of, running, until
+from tests.agent.in_process import Gateway, Member, apply, key_of, running
+from tests.waiting import until_async
 
 Json = dict[str, Any]
 _SOON_S = 0.3
@@ -105,7 +106,7 @@ async def test_replicas_of_an_autoscaler_are_kept_after_a_restart(tmp_path: Path
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         await asyncio.sleep(_SOON_S)
         member.held[_SCALERS].set()
-        await until(lambda: gateway.reports[key_of("web")].step == 2)
+        await until_async(lambda: gateway.reports[key_of("web")].step == 2)
     assert set(applied) == {9}
 
 
@@ -119,7 +120,7 @@ async def test_replicas_of_an_autoscaler_are_kept_although_discovery_omits_its_g
         await asyncio.sleep(_SOON_S)
         assert replicas(member) == 9
         member.group_status = 200
-        await until(lambda: gateway.reports[key_of("web")].step == 2)
+        await until_async(lambda: gateway.reports[key_of("web")].step == 2)
     assert replicas(member) == 9
 
 
@@ -143,18 +144,18 @@ async def test_works_that_wait_for_the_list_of_autoscalers_are_reported_and_do_n
     gateway, member = Gateway(), Listing()
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         gateway.send("old", 1, 2)
-        await until(lambda: key_of("old") in gateway.reports)
+        await until_async(lambda: key_of("old") in gateway.reports)
     member.held[_SCALERS] = asyncio.Event()
     names = [f"web{count}" for count in range(20)]
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         for name in names:
             gateway.send(name, 1, 2)
         gateway.send("old", 2, None)
-        await until(lambda: gateway.gone and all(key_of(name) in gateway.reports for name in names), 5)
+        await until_async(lambda: gateway.gone and all(key_of(name) in gateway.reports for name in names), 5)
         assert all("HorizontalPodAutoscalers" in gateway.reports[key_of(name)].fault for name in names)
         assert not member.objects
         member.held[_SCALERS].set()
-        await until(lambda: not any(gateway.reports[key_of(name)].fault for name in names))
+        await until_async(lambda: not any(gateway.reports[key_of(name)].fault for name in names))
     assert member.objects.keys() == set(names)
 
 
@@ -168,7 +169,7 @@ async def test_removed_work_is_not_applied_after_the_list_of_autoscalers(tmp_pat
         gateway.send("web", 2, None)
         await asyncio.sleep(_SOON_S)
         member.held[_SCALERS].set()
-        await until(lambda: gateway.gone and key_of("other") in gateway.reports)
+        await until_async(lambda: gateway.gone and key_of("other") in gateway.reports)
     assert member.writes == [("PATCH", "other")]
 
 
@@ -187,7 +188,7 @@ async def test_capacity_is_reported_once_nodes_and_pods_are_listed(tmp_path: Pat
             await asyncio.sleep(_SOON_S)
             assert not gateway.capacities
             member.held[path].set()
-        await until(lambda: gateway.capacities)
+        await until_async(lambda: gateway.capacities)
     assert [(capacity.nodes, capacity.allocated["cpu"]) for capacity in gateway.capacities] == [(1, "3")]
 
 
@@ -195,4 +196,4 @@ async def test_capacity_is_reported_without_the_right_to_list_pods(tmp_path: Pat
     gateway, member = Gateway(), Listing()
     member.refused.add("/api/v1/pods")
     async with running(gateway, member, tmp_path / "agent.sqlite"):
-        await until(lambda: gateway.capacities)
+        await until_async(lambda: gateway.capacities)

@@ -22,8 +22,9 @@ from engine.agent.member_api import MemberApi
 from engine.agent.reconciliation import Entry
 from engine.agent.reports import Reporter
 from engine.bench import karmada_api
-from tests.agent.in_process import NAME, Gateway, Member, apply, key_of, nothing, running, until
+from tests.agent.in_process import NAME, Gateway, Member, apply, key_of, nothing, running
 from tests.background import background
+from tests.waiting import until_async
 
 _SOON_S = 0.2
 """Long enough for what was sent meanwhile to arrive first."""
@@ -39,13 +40,13 @@ async def test_workload_that_returns_during_its_removal_is_observed(tmp_path: Pa
 
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         gateway.send("web", 1, 2)
-        await until(lambda: key_of("web") in gateway.reports)
+        await until_async(lambda: key_of("web") in gateway.reports)
         member.before_answer = again
         gateway.send("web", 2, None)
-        await until(lambda: ("DELETE", "web") in member.writes and "web" in member.objects)
-        await until(lambda: gateway.reports[key_of("web")].step == 3)
+        await until_async(lambda: ("DELETE", "web") in member.writes and "web" in member.objects)
+        await until_async(lambda: gateway.reports[key_of("web")].step == 3)
         member.run_all("web")
-        await until(lambda: gateway.reports[key_of("web")].ready == 2)
+        await until_async(lambda: gateway.reports[key_of("web")].ready == 2)
     assert not gateway.gone
 
 
@@ -58,15 +59,15 @@ async def test_change_that_overtakes_the_response_of_an_apply_is_reported(tmp_pa
 
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         gateway.send("web", 1, 2)
-        await until(lambda: key_of("web") in gateway.reports)
+        await until_async(lambda: key_of("web") in gateway.reports)
         await asyncio.sleep(_SOON_S)
         member.before_answer = run
         gateway.send("web", 2, 3)
         gateway.send("api", 1, 1)
-        await until(lambda: gateway.reports[key_of("web")].step == 2)
-        await until(lambda: key_of("api") in gateway.reports)
-        await until(lambda: gateway.reports[key_of("web")].ready == 3)
-        await until(lambda: gateway.reports[key_of("api")].ready == 1)
+        await until_async(lambda: gateway.reports[key_of("web")].step == 2)
+        await until_async(lambda: key_of("api") in gateway.reports)
+        await until_async(lambda: gateway.reports[key_of("web")].ready == 3)
+        await until_async(lambda: gateway.reports[key_of("api")].ready == 1)
 
 
 @pytest.mark.parametrize("is_first", [True, False])
@@ -86,31 +87,31 @@ async def test_change_by_another_client_that_overtakes_the_response_of_an_apply_
 
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         gateway.send("api", 1, 1)
-        await until(lambda: key_of("api") in gateway.reports)
+        await until_async(lambda: key_of("api") in gateway.reports)
         if not is_first:
             gateway.send("web", 1, 1)
-            await until(lambda: key_of("web") in gateway.reports)
+            await until_async(lambda: key_of("web") in gateway.reports)
         await asyncio.sleep(_SOON_S)
         member.before_answer = interfere
         gateway.send("web", 2, 2)
-        await until(lambda: member.before_answer is nothing)
-        await until(lambda: "web" in member.objects and member.objects["web"]["spec"]["replicas"] == 2)
+        await until_async(lambda: member.before_answer is nothing)
+        await until_async(lambda: "web" in member.objects and member.objects["web"]["spec"]["replicas"] == 2)
 
 
 async def test_namespaces_are_compared_again_after_a_failure(tmp_path: Path) -> None:
     gateway, member = Gateway(), Member()
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         gateway.change_namespaces(1)
-        await until(lambda: gateway.namespaces_read == [500, 200])
+        await until_async(lambda: gateway.namespaces_read == [500, 200])
 
 
 async def test_agent_continues_if_the_feed_of_calls_fails(tmp_path: Path) -> None:
     gateway, member = Gateway(), Member()
     gateway.call_faults = [503, 403]
     async with running(gateway, member, tmp_path / "agent.sqlite"):
-        await until(lambda: gateway.calls_read == [503, 403, 200])
+        await until_async(lambda: gateway.calls_read == [503, 403, 200])
         gateway.send("web", 1, 2)
-        await until(lambda: key_of("web") in gateway.reports)
+        await until_async(lambda: key_of("web") in gateway.reports)
 
 
 @pytest.mark.slow
@@ -136,7 +137,7 @@ async def test_object_is_removed_although_discovery_omits_its_kind(tmp_path: Pat
     member.is_stale = True
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         gateway.send("web", 2, None)
-        await until(lambda: gateway.gone)
+        await until_async(lambda: gateway.gone)
     assert not member.objects
 
 
@@ -153,7 +154,7 @@ async def test_every_removal_of_many_is_reported_at_once(tmp_path: Path) -> None
             reporter.binding_changed(work.key)
         reporter.report(messages.HealthReport(ready=True, grace_seconds=40))
         async with background(reporter.run()):
-            await until(lambda: len(gateway.gone) == messages.REPORTS_MAX)
+            await until_async(lambda: len(gateway.gone) == messages.REPORTS_MAX)
         await control.aclose()
     await asyncio.to_thread(kept.close)
 
@@ -202,10 +203,10 @@ async def test_agent_whose_checkpoint_fails_closes_its_connections(
     async def serve() -> None:
         async with running(gateway, member, tmp_path / "agent.sqlite"):
             gateway.send("web", 1, 2)
-            await until(lambda: key_of("web") in gateway.reports)
+            await until_async(lambda: key_of("web") in gateway.reports)
             monkeypatch.setattr(Checkpoint, "save", fail)
             gateway.send("web", 2, 3)
-            await until(lambda: sorted(closed) == ["control", "member"])
+            await until_async(lambda: sorted(closed) == ["control", "member"])
 
     with pytest.raises(AssertionError, match="disk is full"):
         await serve()
@@ -215,16 +216,16 @@ async def test_objects_are_applied_and_reported_again_after_a_restore_of_the_mem
     gateway, member = Gateway(), Member()
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         gateway.send("web", 1, 2)
-        await until(lambda: key_of("web") in gateway.reports)
+        await until_async(lambda: key_of("web") in gateway.reports)
         await asyncio.sleep(_SOON_S)
         restore = member.backup()
         gateway.send("web", 2, 5)
-        await until(lambda: gateway.reports[key_of("web")].step == 2)
+        await until_async(lambda: gateway.reports[key_of("web")].step == 2)
         for _ in range(5):
             member.run_all("web")
-        await until(lambda: gateway.reports[key_of("web")].ready == 5)
+        await until_async(lambda: gateway.reports[key_of("web")].ready == 5)
         restore()
-        await until(lambda: member.objects["web"]["spec"]["replicas"] == 5)
-        await until(lambda: gateway.reports[key_of("web")].ready == 0)
+        await until_async(lambda: member.objects["web"]["spec"]["replicas"] == 5)
+        await until_async(lambda: gateway.reports[key_of("web")].ready == 0)
         member.run_all("web")
-        await until(lambda: gateway.reports[key_of("web")].ready == 5)
+        await until_async(lambda: gateway.reports[key_of("web")].ready == 5)

@@ -12,7 +12,8 @@ from engine.agent import messages
 from engine.bench import karmada_api
 from engine.domain import marks
 from tests.agent import in_process
-from tests.agent.in_process import NAME, Gateway, Json, Member, key_of, running, until
+from tests.agent.in_process import NAME, Gateway, Json, Member, key_of, running
+from tests.waiting import until_async
 
 _WIDGETS = "/apis/example.org/v1/widgets"
 _WIDGET = "/apis/example.org/v1/namespaces/default/widgets/left"
@@ -76,11 +77,11 @@ async def test_works_are_applied_although_the_list_of_a_kind_fails(
     member.fault = fault
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         gateway.send("web", 1, 2)
-        await until(lambda: key_of("web") in gateway.reports)
-        await until(lambda: member.lists > 1)
+        await until_async(lambda: key_of("web") in gateway.reports)
+        await until_async(lambda: member.lists > 1)
         assert member.widget is not None
         member.is_broken = False
-        await until(lambda: member.widget is None)
+        await until_async(lambda: member.widget is None)
 
 
 async def test_objects_without_a_work_are_found_after_a_restart(tmp_path: Path) -> None:
@@ -88,7 +89,7 @@ async def test_objects_without_a_work_are_found_after_a_restart(tmp_path: Path) 
     await apply(member, tmp_path, "web")
     member.is_broken = False
     async with running(Gateway(), member, tmp_path / "agent.sqlite"):
-        await until(lambda: member.widget is None)
+        await until_async(lambda: member.widget is None)
 
 
 async def test_removal_is_reported_once_the_object_of_a_forgotten_work_is_removed(tmp_path: Path) -> None:
@@ -98,10 +99,10 @@ async def test_removal_is_reported_once_the_object_of_a_forgotten_work_is_remove
     leaving.send("web", 2, None)
     leaving.send("never", 3, None)
     async with running(leaving, member, tmp_path / "new.sqlite"):
-        await until(lambda: any(removal.key == key_of("web") for removal in leaving.gone))
+        await until_async(lambda: any(removal.key == key_of("web") for removal in leaving.gone))
         assert not member.objects
         removals = {(key_of("web"), 2), (key_of("never"), 3)}
-        await until(lambda: {(removal.key, removal.step) for removal in leaving.gone} >= removals)
+        await until_async(lambda: {(removal.key, removal.step) for removal in leaving.gone} >= removals)
 
 
 @with_either_checkpoint
@@ -114,7 +115,7 @@ async def test_workload_is_preserved_although_the_agent_missed_its_removal(
     removal = messages.Work(key=key_of("web"), state="removed", term=1, step=2, preserved=True)
     later.newest[removal.key] = removal
     async with running(later, member, tmp_path / checkpoint):
-        await until(
+        await until_async(
             lambda: any((report.key, report.step) == (removal.key, removal.step) for report in later.gone)
         )
     assert not member.objects["web"]["metadata"]["labels"][marks.MANAGED]
@@ -129,7 +130,7 @@ async def test_workload_that_is_placed_again_after_the_list_is_not_removed(
     later, member.is_broken = Gateway(), False
     later.newest[key_of("web")] = in_process.work("web", 3, 2)
     async with running(later, member, tmp_path / checkpoint):
-        await until(lambda: (report := later.reports.get(key_of("web"))) and report.step == 3)
+        await until_async(lambda: (report := later.reports.get(key_of("web"))) and report.step == 3)
     assert ("DELETE", "web") not in member.writes
 
 
@@ -142,7 +143,7 @@ async def test_no_object_is_removed_while_a_proxy_answers_for_the_control_plane(
     later, member.is_broken, member.widget = Gateway(), False, None
     later.work_faults = [404, 404]
     async with running(later, member, tmp_path / checkpoint):
-        await until(lambda: ("DELETE", "web") in member.writes)
+        await until_async(lambda: ("DELETE", "web") in member.writes)
     assert not later.work_faults
 
 
@@ -155,10 +156,10 @@ async def test_object_is_removed_although_the_work_of_another_is_not_known(
     later, member.is_broken, member.widget = Gateway(), False, None
     later.unreadable.add(key_of("api"))
     async with running(later, member, tmp_path / checkpoint):
-        await until(lambda: ("DELETE", "web") in member.writes)
+        await until_async(lambda: ("DELETE", "web") in member.writes)
         assert "api" in member.objects
         later.unreadable.clear()
-        await until(lambda: ("DELETE", "api") in member.writes)
+        await until_async(lambda: ("DELETE", "api") in member.writes)
 
 
 async def test_object_that_a_restore_of_the_member_brings_back_is_removed(tmp_path: Path) -> None:
@@ -166,12 +167,12 @@ async def test_object_that_a_restore_of_the_member_brings_back_is_removed(tmp_pa
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         for name in ("api", "web"):
             gateway.send(name, 1, 2)
-        await until(lambda: len(gateway.reports) == 2)
+        await until_async(lambda: len(gateway.reports) == 2)
         await asyncio.sleep(0.1)
         restore = member.backup()
         gateway.send("web", 2, None)
-        await until(lambda: gateway.gone)
+        await until_async(lambda: gateway.gone)
         restore()
         assert "web" in member.objects
-        await until(lambda: "web" not in member.objects)
+        await until_async(lambda: "web" not in member.objects)
         assert "api" in member.objects

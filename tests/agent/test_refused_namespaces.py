@@ -17,7 +17,8 @@ from engine.agent.member_api import MemberApi
 from engine.agent.namespaces import NamespaceSync
 from engine.bench import karmada_api
 from engine.domain import marks
-from tests.agent.in_process import NAME, Gateway, Json, Member, running, until
+from tests.agent.in_process import NAME, Gateway, Json, Member, running
+from tests.waiting import until_async
 
 
 class Propagating(Gateway):
@@ -91,7 +92,7 @@ async def test_refused_namespace_does_not_keep_others_from_being_applied(code: i
     gateway, member = Propagating("a", "b"), Refusing("old", refused="a", code=code)
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         gateway.change_namespaces(1)
-        await until(lambda: set(member.namespaces) == {"b"})
+        await until_async(lambda: set(member.namespaces) == {"b"})
 
 
 @pytest.mark.parametrize("code", [403, 500])
@@ -99,7 +100,7 @@ async def test_namespace_whose_deletion_is_refused_does_not_keep_others(code: in
     gateway, member = Propagating("c"), Refusing("a", "b", refused="a", code=code)
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         gateway.change_namespaces(1)
-        await until(lambda: set(member.namespaces) == {"a", "c"})
+        await until_async(lambda: set(member.namespaces) == {"a", "c"})
 
 
 async def test_namespaces_are_read_once_for_many_objects_that_need_one() -> None:

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from tests.agent.in_process import Gateway, Member, key_of, running, until
+from tests.agent.in_process import Gateway, Member, key_of, running
+from tests.waiting import until_async
 
 
 async def member_of_lost_part(directory: Path) -> Member:
@@ -10,7 +11,7 @@ async def member_of_lost_part(directory: Path) -> Member:
     gateway, member = Gateway(), Member()
     async with running(gateway, member, directory / "agent.sqlite"):
         gateway.send("web", 20, 5)
-        await until(lambda: key_of("web") in gateway.reports)
+        await until_async(lambda: key_of("web") in gateway.reports)
     return member
 
 
@@ -19,15 +20,15 @@ async def test_listed_work_replaces_a_newer_one_of_a_lost_part_of_the_log(tmp_pa
     restored = Gateway()
     restored.add_to_list("web", 10, 2)
     async with running(restored, member, tmp_path / "agent.sqlite"):
-        await until(lambda: member.objects["web"]["spec"]["replicas"] == 2)
-        await until(lambda: (report := restored.reports.get(key_of("web"))) and report.step == 10)
+        await until_async(lambda: member.objects["web"]["spec"]["replicas"] == 2)
+        await until_async(lambda: (report := restored.reports.get(key_of("web"))) and report.step == 10)
 
 
 async def test_work_is_applied_although_the_lost_part_of_the_log_had_a_newer_one(tmp_path: Path) -> None:
     member = await member_of_lost_part(tmp_path)
     restored = Gateway()
     async with running(restored, member, tmp_path / "agent.sqlite"):
-        await until(lambda: not member.objects)
+        await until_async(lambda: not member.objects)
         restored.send("web", 15, 2)
-        await until(lambda: (report := restored.reports.get(key_of("web"))) and report.step == 15)
+        await until_async(lambda: (report := restored.reports.get(key_of("web"))) and report.step == 15)
     assert member.objects["web"]["spec"]["replicas"] == 2

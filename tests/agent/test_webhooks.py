@@ -6,7 +6,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from engine.bench import karmada_api
-from tests.agent.in_process import Gateway, Member, key_of, running, until
+from tests.agent.in_process import Gateway, Member, key_of, running
+from tests.waiting import until_async
 
 
 class Checking(Member):
@@ -27,10 +28,10 @@ async def test_object_for_which_a_webhook_does_not_respond_is_reported(tmp_path:
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         gateway.send("web", 1, 2)
         gateway.send("api", 1, 1)
-        await until(lambda: set(gateway.reports) == {key_of("web"), key_of("api")})
+        await until_async(lambda: set(gateway.reports) == {key_of("web"), key_of("api")})
         assert "deployments/web: 500" in gateway.reports[key_of("web")].fault
         assert not gateway.reports[key_of("api")].fault
         assert all(gateway.ready)
         member.failing.clear()
-        await until(lambda: not gateway.reports[key_of("web")].fault)
+        await until_async(lambda: not gateway.reports[key_of("web")].fault)
     assert member.objects["web"]["spec"]["replicas"] == 2

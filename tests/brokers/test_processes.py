@@ -4,7 +4,6 @@ import asyncio
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Generator
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 from tests.brokers import clients, probing, processes
 from tests.tidy import trees
+from tests.waiting import until
 
 _ABANDONED: Final = """
 import sys
@@ -93,9 +93,6 @@ def test_brokers_end_with_the_process_that_started_them() -> None:
         assert probing.ask(int(port)).alive == {1}
         owner.send_signal(signal.SIGKILL)
     # The directory is deleted after the broker has ended.
-    until_s = time.monotonic() + processes.READY_S
-    while Path(directory).exists():
-        assert time.monotonic() < until_s
-        time.sleep(0.01)
+    until(lambda: not Path(directory).exists())
     with pytest.raises(probing.NoAnswerError):
         probing.ask(int(port))

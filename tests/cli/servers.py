@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from engine.cli import main
+from tests import waiting
 
 READY_SECONDS = 120.0
 STOP_SECONDS = 60.0
@@ -83,10 +84,7 @@ class Shell:
 
         A command that fails meanwhile, for example since an object does not exist yet, is repeated.
         """
-        deadline = time.monotonic() + seconds
-        while not holds(is_met):
-            assert time.monotonic() < deadline, message()
-            time.sleep(_POLL_SECONDS)
+        waiting.until(lambda: holds(is_met), message, seconds, _POLL_SECONDS)
 
 
 def without_ages(text: str) -> list[str]:

@@ -5,7 +5,6 @@
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false, reportMissingParameterType=false
 
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -18,6 +17,7 @@ from events.json_values import Json
 from tests.builders.manifests import definition, deployment, manifest, on, policy, rebalancer, selector
 from tests.clients.servers import disconnect
 from tests.processes import Server
+from tests.waiting import until
 
 DEPLOYMENT = deployment("web", 3, metadata={"labels": {"app": "web"}})
 POLICY = policy("web", on("member1", "member2"), selector("web"))
@@ -80,7 +80,7 @@ def test_object_is_created_changed_listed_and_deleted(client: DynamicClient, val
         assert late.value.status == 409
         if value is REBALANCER:
             # Its status changes its version until it has finished.
-            _until(lambda: "finishTime" in (kind.get(name=name).to_dict().get("status") or {}))
+            until(lambda: "finishTime" in (kind.get(name=name).to_dict().get("status") or {}))
         fresh = kind.get(name=name, **where).to_dict()
         fresh["metadata"].setdefault("annotations", {})["note"] = "in time"
         assert kind.replace(body=fresh, **where).metadata.annotations["note"] == "in time"
@@ -114,7 +114,7 @@ def test_decision_is_read_from_the_binding(client: DynamicClient, create: Callab
         status = deployments.get(name="web", namespace="default").status
         return status is not None and bool(status.readyReplicas == 6)
 
-    _until(is_ready)
+    until(is_ready)
     chosen = bindings.get(name="web-deployment", namespace="default").spec.clusters
     assert [(target.name, target.replicas) for target in chosen] == [("member1", 3), ("member2", 3)]
 
@@ -139,10 +139,3 @@ def test_dynamic_client_watches_changes(client: DynamicClient, create: Callable[
         if len(changes) == 2:
             break
     assert changes == [("ADDED", "one"), ("ADDED", "two")]
-
-
-def _until(holds: Callable[[], bool]) -> None:
-    until_s = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < until_s
-        time.sleep(0.05)

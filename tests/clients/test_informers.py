@@ -12,7 +12,6 @@ without pause: each restart meets writes and watches in flight.
 import random
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +23,7 @@ from kubernetes.client.exceptions import ApiException
 from tests.clients.informers import Informer, expected_objects
 from tests.clients.servers import disconnect, on_fixed_port
 from tests.rounds import ROUNDS
+from tests.waiting import until
 
 RESTARTS: Final = 2 * ROUNDS
 NAMESPACE: Final = "default"
@@ -82,19 +82,19 @@ def test_informers_equal_a_list_after_many_restarts(tmp_path: Path) -> None:
         for thread in running:
             thread.start()
         for turn in range(RESTARTS):
-            _until(lambda before=writer.written: writer.written > before + 5)
+            until(lambda before=writer.written: writer.written > before + 5)
             time.sleep(_BETWEEN_S)
             if turn % 2:
                 server.stop()
             else:
                 server.kill()
             server.start()
-        _until(lambda before=writer.written: writer.written > before + 20)
+        until(lambda before=writer.written: writer.written > before + 20)
         writer.stopping.set()
         writer.join()
         shown = expected_objects(api, NAMESPACE)
         for informer in informers:
-            _until(lambda informer=informer: informer.held == shown)
+            until(lambda informer=informer: informer.held == shown)
             assert informer.wrong == []
             assert informer.relisted == 1, "it never had to look at everything again"
             assert informer.broken >= RESTARTS // 2
@@ -114,10 +114,3 @@ def test_informers_equal_a_list_after_many_restarts(tmp_path: Path) -> None:
 def connected(kubeconfig: Path) -> "client.CoreV1Api":
     """Return a client of the server that the kubeconfig names."""
     return client.CoreV1Api(config.new_client_from_config(config_file=str(kubeconfig)))
-
-
-def _until(holds: Callable[[], bool]) -> None:
-    until_s = time.monotonic() + _LEVEL_S
-    while not holds():
-        assert time.monotonic() < until_s
-        time.sleep(0.02)

@@ -1,7 +1,6 @@
 """The topology of the compose file as local processes: its command lines, on brokers with its settings."""
 
 import re
-import time
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Final
@@ -13,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from engine.agent.agent_metrics import Figures
 from events import keys, topics
+from tests import waiting
 from tests.brokers.processes import LocalBrokers
 from tests.compose import documents
 from tests.scaleout.processes import Process
@@ -104,10 +104,7 @@ class Topology:
         return [worker.figure("worker_shards") for worker in self.workers]
 
     def until(self, is_so: Callable[[], bool]) -> None:
-        until_s = time.monotonic() + WAIT_S
-        while not is_so():
-            assert time.monotonic() < until_s, "\n".join(part.last_lines() for part in self.parts)
-            time.sleep(0.1)
+        waiting.until(is_so, lambda: "\n".join(part.last_lines() for part in self.parts), WAIT_S)
 
     def placed(self) -> dict[str, int]:
         """Return the placement of the binding; empty if there is none."""

@@ -18,7 +18,7 @@ from engine.objects import bindings
 from engine.proof.verification import Report
 from events import codec, rebalance_decisions, specs
 from events.json_values import Json, object_at, objects_at
-from tests import writes
+from tests import waiting, writes
 from tests.faults.load_objects import COUNT, POLICY, TAINT
 from tests.faults.loads import ABSENT, Ledger, Writer
 from tests.processes import Server
@@ -81,10 +81,12 @@ def _kill_under_load(server: Server, ledger: Ledger, seed: str, seconds: float) 
 def _until_applied(ledger: Ledger, kind: str) -> None:
     """Wait until one more object, whose name begins with ``kind``, is acknowledged."""
     before = set(ledger.applied)
-    deadline = time.monotonic() + _SETTLE_SECONDS
-    while not any(name.startswith(kind) for name, _ in set(ledger.applied) - before):
-        assert time.monotonic() < deadline, "no write was acknowledged"
-        time.sleep(0.01)
+    waiting.until(
+        lambda: any(name.startswith(kind) for name, _ in set(ledger.applied) - before),
+        lambda: "no write was acknowledged",
+        _SETTLE_SECONDS,
+        pause_s=0.01,
+    )
 
 
 def _assert_nothing_is_lost(directory: Path, ledger: Ledger) -> None:

@@ -8,7 +8,6 @@ import json
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +22,7 @@ from tests.kubectl.commands import SECONDS, Kubectl
 from tests.kubectl.control_planes import ControlPlane
 from tests.kubectl.manifests import BOTH
 from tests.kubectl.streams import Json
+from tests.waiting import until
 
 CLUSTERS: Final = "/apis/cluster.karmada.io/v1alpha1/clusters"
 TABLE: Final = ",".join(
@@ -124,10 +124,7 @@ def test_unjoin_deletes_the_cluster(reading: httpx.Client, writing: httpx.Client
     assert writing.post(CLUSTERS, json=body).status_code == 201
     assert reading.get(f"{CLUSTERS}/outside").status_code == 200
     assert writing.delete(f"{CLUSTERS}/outside").status_code == 200
-    until_s = time.monotonic() + streams.SECONDS
-    while reading.get(f"{CLUSTERS}/outside").status_code != 404:
-        assert time.monotonic() < until_s
-        time.sleep(0.05)
+    until(lambda: reading.get(f"{CLUSTERS}/outside").status_code == 404)
     again = writing.delete(f"{CLUSTERS}/outside")
     assert (again.status_code, again.json()["reason"]) == (404, "NotFound")
 

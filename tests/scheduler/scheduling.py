@@ -66,12 +66,6 @@ async def scheduling_through_relay(api: Api) -> AsyncGenerator[Relay]:
         yield relay
 
 
-async def until(holds: Callable[[], bool], seconds: float = 20) -> None:
-    async with asyncio.timeout(seconds):
-        while not holds():  # noqa: ASYNC110  # the API is polled as users do
-            await asyncio.sleep(0.01)
-
-
 def placed(api: Api, name: str) -> dict[str, int]:
     """Replicas by cluster in a binding's spec."""
     spec = api.objects["resourcebindings", "default", f"{name}-deployment"]["spec"]

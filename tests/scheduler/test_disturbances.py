@@ -19,9 +19,9 @@ from tests.scheduler.scheduling import (
     placed,
     scheduled,
     scheduling,
-    until,
     writes,
 )
+from tests.waiting import until_async
 
 
 async def test_decision_left_during_a_short_lapse_of_the_lease_is_written(
@@ -32,11 +32,11 @@ async def test_decision_left_during_a_short_lapse_of_the_lease_is_written(
     monkeypatch.setattr(election, "_RETRY_S", 0.3)
     api, names = karmada(), [f"web{number}" for number in range(20)]
     async with serving(api) as access, scheduling(access, memory.MemoryLog()):
-        await until(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
+        await until_async(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
         api.faults = ["500"] * 100
         for name in names:
             api.put("resourcebindings", binding(name, 4, divided("member1", "member2")))
-        await until(lambda: all(scheduled(api, name) == "Success" for name in names), 60)
+        await until_async(lambda: all(scheduled(api, name) == "Success" for name in names), 60)
     assert set(writes(api).values()) == {2}
 
 
@@ -45,25 +45,25 @@ async def test_unreadable_cluster_stops_nothing() -> None:
     api.put("clusters", cluster("odd", cpu="1e400"))
     async with serving(api) as access, scheduling(access, memory.MemoryLog()):
         api.put("resourcebindings", binding("web", 4, divided("member1", "member2")))
-        await until(lambda: scheduled(api, "web") == "Success")
+        await until_async(lambda: scheduled(api, "web") == "Success")
         api.change("resourcebindings", "default", "web-deployment", replicas=6)
-        await until(lambda: placed(api, "web") == {"member1": 3, "member2": 3})
+        await until_async(lambda: placed(api, "web") == {"member1": 3, "member2": 3})
 
 
 async def test_binding_that_becomes_unreadable_stops_nothing() -> None:
     api = karmada()
     async with serving(api) as access, scheduling(access, memory.MemoryLog()):
-        await until(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
+        await until_async(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
         api.faults = ["500"]
         api.put("resourcebindings", binding("web", 4, divided("member1", "member2")))
-        await until(lambda: not api.faults)
+        await until_async(lambda: not api.faults)
         stored = api.objects["resourcebindings", "default", "web-deployment"]
         api.put("resourcebindings", {**stored, "status": {"conditions": [{"type": "Scheduled"}]}})
         await asyncio.sleep(0.5)
         api.put("resourcebindings", binding("api", 2, divided("member1")))
-        await until(lambda: scheduled(api, "api") == "Success")
+        await until_async(lambda: scheduled(api, "api") == "Success")
         api.put("resourcebindings", {**stored, "status": {}})
-        await until(lambda: scheduled(api, "web") == "Success")
+        await until_async(lambda: scheduled(api, "web") == "Success")
 
 
 def test_binding_that_fails_again_and_again_has_one_retry() -> None:

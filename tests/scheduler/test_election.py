@@ -16,7 +16,8 @@ from engine.scheduler import election as elections
 from engine.scheduler.election import Election
 from tests.background import background
 from tests.scheduler.api import Api, Json, serving
-from tests.scheduler.scheduling import LEASE, until
+from tests.scheduler.scheduling import LEASE
+from tests.waiting import until_async
 
 WATCHED_S = 12
 
@@ -41,9 +42,9 @@ async def test_leader_continues_to_lead_although_one_request_is_not_answered() -
         client = MemberApi(access)
         election = Election(client, LEASE, "a", clock_ms)
         async with background(election.run(lambda: None)):
-            await until(election.leads)
+            await until_async(election.leads)
             api.hangs = 1
-            await until(lambda: not api.hangs)
+            await until_async(lambda: not api.hangs)
             for _ in range(WATCHED_S * 10):
                 await asyncio.sleep(0.1)
                 assert election.leads()
@@ -89,7 +90,7 @@ async def test_lease_of_another_process_is_taken_once_it_is_not_renewed_for_its_
             hold(api, "b", leaseDurationSeconds=1, renewTime=f"{number}")
             await asyncio.sleep(0.2)
             assert not election.leads() or time.monotonic() - renewed_s >= 1
-        await until(election.leads)
+        await until_async(election.leads)
         assert time.monotonic() - renewed_s >= 1
         assert (lease_of(api)["holderIdentity"], lease_of(api)["leaseTransitions"]) == ("a", 4)
         assert lease_of(api)["acquireTime"] != "x"
@@ -110,8 +111,8 @@ async def test_released_lease_is_taken_at_once_and_released_again() -> None:
     api = Api()
     hold(api, "", leaseDurationSeconds=15)
     async with campaigning(api, "a") as election:
-        await until(election.leads, 2)
-        await until(lambda: len(api.writes) > 3)
+        await until_async(election.leads, 2)
+        await until_async(lambda: len(api.writes) > 3)
         assert lease_of(api)["leaseTransitions"] == 4, "a renewal is no transition"
         assert election.term == 1
     assert lease_of(api)["holderIdentity"] == ""
@@ -122,8 +123,8 @@ async def test_released_lease_is_taken_at_once_and_released_again() -> None:
 async def test_leader_whose_lease_another_process_has_taken_leads_no_longer_and_leaves_it() -> None:
     api = Api()
     async with campaigning(api, "a") as election:
-        await until(election.leads)
+        await until_async(election.leads)
         assert lease_of(api)["leaseTransitions"] == 0
         hold(api, "b", leaseDurationSeconds=15)
-        await until(lambda: not election.leads(), 2)
+        await until_async(lambda: not election.leads(), 2)
     assert lease_of(api)["holderIdentity"] == "b"

@@ -10,7 +10,8 @@ from engine.cli import main
 from engine.log import sqlite
 from tests.observer.observing import newest_versions
 from tests.scheduler.api import serving
-from tests.scheduler.scheduling import karmada, scheduled, scheduling, until
+from tests.scheduler.scheduling import karmada, scheduled, scheduling
+from tests.waiting import until_async
 
 ROLE = {
     "metadata": {
@@ -36,9 +37,9 @@ async def written(directory: Path) -> None:
     async with serving(plane) as access, scheduling(access, log):
         plane.put("resourcebindings", binding("web", 4, divided("member1", "member2")))
         plane.put("clusterresourcebindings", ROLE)
-        await until(lambda: scheduled(plane, "web") == "Success")
+        await until_async(lambda: scheduled(plane, "web") == "Success")
         role = ("clusterresourcebindings", "", "web-clusterrole")
-        await until(lambda: bool(plane.objects[role].get("status", {}).get("conditions")))
+        await until_async(lambda: bool(plane.objects[role].get("status", {}).get("conditions")))
         version = plane.objects["resourcebindings", "default", "web-deployment"]["metadata"][
             "resourceVersion"
         ]

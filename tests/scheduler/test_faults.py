@@ -11,7 +11,8 @@ from engine.bench.karmada_api import binding, divided
 from engine.log import memory
 from tests.observer.disturbing import FAULTS, Disturbing, disturb, in_rounds
 from tests.relay import Relay, relayed
-from tests.scheduler.scheduling import decided, karmada, placed, scheduled, scheduling, until, writes
+from tests.scheduler.scheduling import decided, karmada, placed, scheduled, scheduling, writes
+from tests.waiting import until_async
 
 pytestmark = pytest.mark.slow
 
@@ -40,7 +41,9 @@ class Round:
 
     async def written(self) -> None:
         """Return when all decisions are written."""
-        await until(lambda: all(scheduled(self.karmada, name) == "Success" for name in self.names), WAIT_S)
+        await until_async(
+            lambda: all(scheduled(self.karmada, name) == "Success" for name in self.names), WAIT_S
+        )
 
     def check(self, message: str) -> None:
         """Check that each binding was written twice, clusters and status, and that nothing else was written."""

@@ -17,7 +17,8 @@ from engine.log import memory
 from tests.observer.commands import KUBECONFIG, run
 from tests.rounds import ROUNDS
 from tests.scheduler.api import Api, serving
-from tests.scheduler.scheduling import karmada, scheduled, scheduling, until, writes
+from tests.scheduler.scheduling import karmada, scheduled, scheduling, writes
+from tests.waiting import until_async
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 KILLS = 8 * ROUNDS
@@ -56,9 +57,9 @@ async def test_killed_scheduler_loses_nothing_and_writes_nothing_twice(tmp_path:
                     api.put("resourcebindings", binding(name, 4, divided("member1", "member2")))
                     await asyncio.sleep(chance.random() / 40)
                 if number == 0:
-                    await until(lambda: not unscheduled(api))
+                    await until_async(lambda: not unscheduled(api))
         async with running(kubeconfig, directory):
-            await until(lambda: not unscheduled(api))
+            await until_async(lambda: not unscheduled(api))
             await run(directory, "log", "verify", "--views")
             text = await run(
                 directory, "log", "tail", "--topic", "observations", "--no-follow", "-n", "9999", "--json"
@@ -78,15 +79,15 @@ async def test_frozen_scheduler_is_replaced_and_writes_nothing_when_it_continues
         await asyncio.to_thread(kubeconfig.write_text, KUBECONFIG % access.server)
         async with running(kubeconfig, tmp_path / "data") as frozen:
             api.put("resourcebindings", binding("first", 4, placement))
-            await until(lambda: not unscheduled(api))
+            await until_async(lambda: not unscheduled(api))
             api.put("resourcebindings", binding("second", 4, placement))
             frozen.send_signal(signal.SIGSTOP)
             try:
                 async with scheduling(access, memory.MemoryLog(), "b"):
-                    await until(lambda: not unscheduled(api), 40)
+                    await until_async(lambda: not unscheduled(api), 40)
                     api.put("resourcebindings", binding("third", 4, placement))
                     frozen.send_signal(signal.SIGCONT)
-                    await until(lambda: not unscheduled(api))
+                    await until_async(lambda: not unscheduled(api))
                     await asyncio.sleep(3)
                     (lease,) = api.of_kind("leases")
                     assert lease["spec"]["holderIdentity"] == "b"

@@ -11,7 +11,8 @@ from engine.process.observing import Observed, Scheduling
 from engine.process.replica import clock_ms
 from events.records import Record, StoredRecord
 from tests.scheduler.api import serving
-from tests.scheduler.scheduling import NAME, decided, karmada, placed, scheduled, until, writes
+from tests.scheduler.scheduling import NAME, decided, karmada, placed, scheduled, writes
+from tests.waiting import until_async
 
 
 class Failing(memory.MemoryLog):
@@ -43,12 +44,12 @@ async def test_observer_and_scheduler_continue_after_failed_appends(lands: bool)
         running = asyncio.create_task(observing.run(stopping))
         names = ["web0"]
         api.put("resourcebindings", binding("web0", 4, divided("member1", "member2")))
-        await until(lambda: scheduled(api, "web0") == "Success")
+        await until_async(lambda: scheduled(api, "web0") == "Success")
         for number in (1, 2):
             log.failures = number
             names.append(f"web{number}")
             api.put("resourcebindings", binding(names[-1], 4, divided("member1", "member2")))
-            await until(lambda: scheduled(api, names[-1]) == "Success" or running.done())
+            await until_async(lambda: scheduled(api, names[-1]) == "Success" or running.done())
             assert not running.done()
         assert observing.report is report
         stopping.set()

@@ -3,8 +3,7 @@
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -19,6 +18,7 @@ from engine.bench.karmada_api import cluster as member
 from tests.agent.real import Cluster, marks
 from tests.builders.manifests import NAMESPACE, manifest
 from tests.scheduler.api import Json
+from tests.waiting import until
 
 pytestmark = marks
 LEASES: Final = "karmada-system"
@@ -59,13 +59,6 @@ def definition(group: str, version: str, kind: str, scope: str) -> Json:
         metadata={"annotations": annotations},
         spec=spec,
     )
-
-
-def eventually(holds: Callable[[], bool], description: str, seconds: float = 60) -> None:
-    limit_s = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < limit_s, description
-        time.sleep(0.1)
 
 
 class Karmada:
@@ -149,7 +142,7 @@ def log(directory: Path, *words: str) -> str:
 def test_bindings_are_decided_with_the_documented_rights(karmada: Karmada, tmp_path: Path) -> None:
     with running(karmada, tmp_path / "data"):
         karmada.bind("web")
-        eventually(lambda: karmada.scheduled() == ["web-deployment"], "the decision")
+        until(lambda: karmada.scheduled() == ["web-deployment"], lambda: "the decision")
         (binding,) = karmada.bindings()
         assert binding["spec"]["clusters"] == [
             {"name": name, "replicas": 2} for name in ("member1", "member2")
@@ -161,7 +154,7 @@ def test_bindings_are_decided_with_the_documented_rights(karmada: Karmada, tmp_p
             "True",
             "Success",
         )
-        eventually(lambda: "ScheduleBindingSucceed" in karmada.cluster("get", "events"), "the Event")
+        until(lambda: "ScheduleBindingSucceed" in karmada.cluster("get", "events"), lambda: "the Event")
         lease = json.loads(karmada.cluster("get", "lease", "reballast", "-n", LEASES, "--output", "json"))
         assert lease["spec"]["holderIdentity"]
 
@@ -174,9 +167,9 @@ def test_killed_scheduler_continues_and_writes_nothing_twice(karmada: Karmada, t
             karmada.bind(*new)
             names |= {f"{name}-deployment" for name in new}
             limit = number * BINDINGS
-            eventually(lambda limit=limit: len(karmada.scheduled()) > limit, "the first of the round")
+            until(lambda limit=limit: len(karmada.scheduled()) > limit, lambda: "the first of the round")
     with running(karmada, directory):
-        eventually(lambda: set(karmada.scheduled()) == names, "all decisions")
+        until(lambda: set(karmada.scheduled()) == names, lambda: "all decisions")
         lines = log(directory, "tail", "--topic", "observations", "--no-follow", "-n", "100000").splitlines()
     assert {binding["metadata"]["generation"] for binding in karmada.bindings()} == {2}
     made = [json.loads(line)["data"] for line in lines if "decision-made" in line]

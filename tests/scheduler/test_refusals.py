@@ -13,7 +13,8 @@ from engine.bench.karmada_api import Json, ObjectPath, binding, cluster, divided
 from engine.log import memory
 from engine.scheduler.writer import WORKERS
 from tests.scheduler.api import Api, serving
-from tests.scheduler.scheduling import decided, placed, scheduled, scheduling, until, writes
+from tests.scheduler.scheduling import decided, placed, scheduled, scheduling, writes
+from tests.waiting import until_async
 
 DENIED = "denied"
 SOON_S = 5
@@ -64,11 +65,11 @@ async def test_refused_bindings_do_not_keep_others_from_being_written(code: int,
     async with serving(api) as access, scheduling(access, memory.MemoryLog()):
         for name in names:
             api.put("resourcebindings", binding(name, 4, divided("member1")))
-        await until(lambda: api.denied >= WORKERS)
+        await until_async(lambda: api.denied >= WORKERS)
         api.put("resourcebindings", binding("web", 4, divided("member1")))
-        await until(lambda: scheduled(api, "web") == "Success", SOON_S)
+        await until_async(lambda: scheduled(api, "web") == "Success", SOON_S)
         api.code = 0
-        await until(lambda: all(scheduled(api, name) == "Success" for name in names))
+        await until_async(lambda: all(scheduled(api, name) == "Success" for name in names))
     assert all(placed(api, name) == {"member1": 4} for name in names)
     assert set(writes(api).values()) == {2}
 
@@ -78,7 +79,7 @@ async def test_api_behind_a_proxy_that_answers_gone_is_tried_again() -> None:
     api.gone = 3
     async with serving(api) as access, scheduling(access, memory.MemoryLog()):
         api.put("resourcebindings", binding("web", 4, divided("member1")))
-        await until(lambda: scheduled(api, "web") == "Success")
+        await until_async(lambda: scheduled(api, "web") == "Success")
     assert api.gone == 0
 
 
@@ -104,7 +105,7 @@ async def test_answer_with_a_version_that_is_no_number_stops_nothing() -> None:
     async with serving(api) as access, scheduling(access, memory.MemoryLog()):
         for name in ("a", "b"):
             api.put("resourcebindings", binding(name, 4, divided("member1")))
-        await until(lambda: all(scheduled(api, name) == "Success" for name in ("a", "b")))
+        await until_async(lambda: all(scheduled(api, name) == "Success" for name in ("a", "b")))
     assert api.versions == []
 
 
@@ -135,5 +136,5 @@ async def test_successor_of_a_deleted_binding_is_written() -> None:
     api = Replacing(log)
     async with serving(api) as access, scheduling(access, log):
         api.put("resourcebindings", binding("web", 4, divided("member1")))
-        await until(lambda: api.is_replaced and scheduled(api, "web") == "Success", SOON_S)
+        await until_async(lambda: api.is_replaced and scheduled(api, "web") == "Success", SOON_S)
     assert placed(api, "web") == {"member1": 5}

@@ -22,7 +22,8 @@ from tests import recordings
 from tests.observer.observing import level, observing
 from tests.observer.playback import Playback
 from tests.scheduler.api import Json
-from tests.scheduler.scheduling import karmada, scheduled, scheduling, until
+from tests.scheduler.scheduling import karmada, scheduled, scheduling
+from tests.waiting import until_async
 
 OBSERVER: Final = Path(engine.observer.__file__).with_name("cluster-role.yaml")
 SCHEDULER: Final = Path(engine.scheduler.__file__).with_name("role.yaml")
@@ -113,7 +114,7 @@ async def test_scheduler_needs_the_rights_of_both_roles_only() -> None:
         scheduling(Access(server=url), memory.MemoryLog()),
     ):
         plane.put("resourcebindings", binding("web", 4, divided("member1", "member2")))
-        await until(lambda: scheduled(plane, "web") == "Success" and bool(plane.of_kind("events")))
+        await until_async(lambda: scheduled(plane, "web") == "Success" and bool(plane.of_kind("events")))
     assert {call.verb for call in api.calls} == {"get", "list", "watch", "create", "patch"}
     assert api.outside(OBSERVER, SCHEDULER) == set()
     # The observer's role alone does not suffice: it writes nothing.

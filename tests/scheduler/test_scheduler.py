@@ -24,9 +24,9 @@ from tests.scheduler.scheduling import (
     scheduled,
     scheduling,
     status,
-    until,
     writes,
 )
+from tests.waiting import until_async
 
 PARTITION_S = 40
 """Longer than the client waits for a response, and than a lease lasts."""
@@ -37,8 +37,8 @@ async def test_binding_is_decided_and_written_with_two_writes() -> None:
     api.put("resourcebindings", binding("other", 3, divided("member1"), "default-scheduler"))
     async with serving(api) as access, scheduling(access, log):
         api.put("resourcebindings", binding("web", 4, divided("member1", "member2")))
-        await until(lambda: scheduled(api, "web") == "Success")
-        await until(lambda: len(api.of_kind("events")) == 2)
+        await until_async(lambda: scheduled(api, "web") == "Success")
+        await until_async(lambda: len(api.of_kind("events")) == 2)
     assert placed(api, "web") == {"member1": 2, "member2": 2}
     written = api.objects["resourcebindings", "default", "web-deployment"]
     assert written["status"]["schedulerObservedGeneration"] == written["metadata"]["generation"] == 2
@@ -73,7 +73,7 @@ async def test_affinity_group_in_use_is_written_with_the_status() -> None:
     placement = {"clusterAffinities": groups, "replicaScheduling": divided()["replicaScheduling"]}
     async with serving(api) as access, scheduling(access, memory.MemoryLog()):
         api.put("resourcebindings", binding("web", 4, placement))
-        await until(lambda: scheduled(api, "web") == "Success")
+        await until_async(lambda: scheduled(api, "web") == "Success")
     assert placed(api, "web") == {"member1": 4}
     assert status(api, "web")["schedulerObservingAffinityName"] == "second"
     assert writes(api) == {"web-deployment": 2}
@@ -83,11 +83,11 @@ async def test_writes_are_limited_to_a_rate() -> None:
     """Half a second of unused writes may come at once; the others take the rest of the time at least."""
     api, count, per_second = karmada(), 15, 20
     async with serving(api) as access, scheduling(access, memory.MemoryLog(), per_second=per_second):
-        await until(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
+        await until_async(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
         start_s = time.monotonic()
         for number in range(count):
             api.put("resourcebindings", binding(f"web{number}", 4, divided("member1")))
-        await until(lambda: all(scheduled(api, f"web{number}") == "Success" for number in range(count)))
+        await until_async(lambda: all(scheduled(api, f"web{number}") == "Success" for number in range(count)))
         assert time.monotonic() - start_s >= 2 * count / per_second - 0.5 - 1 / per_second
     assert set(writes(api).values()) == {2}
 
@@ -96,12 +96,12 @@ async def test_changes_are_followed_until_nothing_is_due() -> None:
     api, log = karmada(), memory.MemoryLog()
     async with serving(api) as access, scheduling(access, log):
         api.put("resourcebindings", binding("web", 4, divided("member1", "member2")))
-        await until(lambda: scheduled(api, "web") == "Success")
+        await until_async(lambda: scheduled(api, "web") == "Success")
         api.change("resourcebindings", "default", "web-deployment", replicas=6)
-        await until(lambda: placed(api, "web") == {"member1": 3, "member2": 3})
-        await until(lambda: status(api, "web")["schedulerObservedGeneration"] == 4)
+        await until_async(lambda: placed(api, "web") == {"member1": 3, "member2": 3})
+        await until_async(lambda: status(api, "web")["schedulerObservedGeneration"] == 4)
         api.change("resourcebindings", "default", "web-deployment", placement=divided("nowhere"))
-        await until(lambda: scheduled(api, "web") == "NoClusterFit")
+        await until_async(lambda: scheduled(api, "web") == "NoClusterFit")
         assert placed(api, "web") == {}
         await asyncio.sleep(0.3)
     assert writes(api)["web-deployment"] == 6
@@ -115,7 +115,7 @@ async def test_eviction_follows_the_placement_of_the_binding_and_not_a_newer_one
     newer = {"placement": divided("member3"), "activationPreference": "Lazy", "schedulerName": "reballast"}
     async with serving(api) as access, scheduling(access, log):
         api.put("resourcebindings", binding("web", 4, divided("member1", "member2")))
-        await until(lambda: scheduled(api, "web") == "Success")
+        await until_async(lambda: scheduled(api, "web") == "Success")
         api.put("propagationpolicies", {"metadata": {"name": "p", "namespace": "default"}, "spec": newer})
         api.change(
             "resourcebindings",
@@ -126,7 +126,7 @@ async def test_eviction_follows_the_placement_of_the_binding_and_not_a_newer_one
                 {"fromCluster": "member1", "reason": "TaintUntolerated", "producer": "TaintManager"}
             ],
         )
-        await until(lambda: placed(api, "web") == {"member2": 4})
+        await until_async(lambda: placed(api, "web") == {"member2": 4})
 
 
 async def test_binding_is_decided_again_when_its_cluster_changes_labels() -> None:
@@ -138,9 +138,9 @@ async def test_binding_is_decided_again_when_its_cluster_changes_labels() -> Non
             "resourcebindings",
             binding("web", 2, duplicated | {"replicaScheduling": {"replicaSchedulingType": "Duplicated"}}),
         )
-        await until(lambda: placed(api, "web") == {"member3": 2})
+        await until_async(lambda: placed(api, "web") == {"member3": 2})
         api.put("clusters", cluster("member2", tier="gold"))
-        await until(lambda: placed(api, "web") == {"member2": 2, "member3": 2})
+        await until_async(lambda: placed(api, "web") == {"member2": 2, "member3": 2})
 
 
 @pytest.mark.parametrize("fault", ["lost", "cut", "500", "429", "409", "403"])
@@ -148,10 +148,10 @@ async def test_binding_is_decided_again_when_its_cluster_changes_labels() -> Non
 async def test_fault_of_a_write_is_repaired_and_nothing_is_written_twice(fault: str, write: int) -> None:
     api, log = karmada(), memory.MemoryLog()
     async with serving(api) as access, scheduling(access, log) as scheduler:
-        await until(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
+        await until_async(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
         api.faults = [""] * write + [fault]
         api.put("resourcebindings", binding("web", 4, divided("member1", "member2")))
-        await until(lambda: scheduled(api, "web") == "Success")
+        await until_async(lambda: scheduled(api, "web") == "Success")
         await asyncio.sleep(0.1)
         assert scheduler.decisions == 1
     assert placed(api, "web") == {"member1": 2, "member2": 2}
@@ -191,7 +191,7 @@ async def test_decision_in_the_log_is_written_by_the_next_run(stopped_after: int
     api, log = karmada(), memory.MemoryLog()
     async with serving(api) as access:
         async with scheduling(access, log):
-            await until(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
+            await until_async(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
             api.faults = [""] * stopped_after + ["cut"] * 1_000
             api.put("resourcebindings", binding("web", 4, divided("member1", "member2")))
             async with asyncio.timeout(20):
@@ -199,7 +199,7 @@ async def test_decision_in_the_log_is_written_by_the_next_run(stopped_after: int
                     await asyncio.sleep(0.01)
         api.faults = []
         async with scheduling(access, log):
-            await until(lambda: scheduled(api, "web") == "Success")
+            await until_async(lambda: scheduled(api, "web") == "Success")
     assert len(await decided(log)) == 1
     assert writes(api) == {"web-deployment": 2}
 
@@ -207,13 +207,13 @@ async def test_decision_in_the_log_is_written_by_the_next_run(stopped_after: int
 async def test_binding_changed_by_others_meanwhile_is_decided_again() -> None:
     api, log = karmada(), memory.MemoryLog()
     async with serving(api) as access, scheduling(access, log):
-        await until(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
+        await until_async(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
         api.faults = ["500", "500"]
         api.put("resourcebindings", binding("web", 4, divided("member1", "member2")))
-        await until(lambda: len(api.faults) < 2)
+        await until_async(lambda: len(api.faults) < 2)
         api.change("resourcebindings", "default", "web-deployment", replicas=8)
-        await until(lambda: placed(api, "web") == {"member1": 4, "member2": 4})
-        await until(lambda: scheduled(api, "web") == "Success")
+        await until_async(lambda: placed(api, "web") == {"member1": 4, "member2": 4})
+        await until_async(lambda: scheduled(api, "web") == "Success")
     assert writes(api) == {"web-deployment": 2}
 
 
@@ -221,15 +221,15 @@ async def test_only_one_of_two_schedulers_writes_and_the_other_takes_over() -> N
     api, first, second = karmada(), memory.MemoryLog(), memory.MemoryLog()
     async with serving(api) as access:
         async with scheduling(access, first, "a"):
-            await until(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
+            await until_async(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
             async with scheduling(access, second, "b") as standby:
                 for number in range(20):
                     api.put("resourcebindings", binding(f"web{number}", 4, divided("member1", "member2")))
-                await until(lambda: all(scheduled(api, f"web{number}") for number in range(20)))
+                await until_async(lambda: all(scheduled(api, f"web{number}") for number in range(20)))
                 assert standby.decisions == 0
         async with scheduling(access, second, "b"):
             api.put("resourcebindings", binding("late", 4, divided("member1", "member2")))
-            await until(lambda: scheduled(api, "late") == "Success")
+            await until_async(lambda: scheduled(api, "late") == "Success")
     assert set(writes(api).values()) == {2}
     assert [decision.name for decision in await decided(second)] == ["late-deployment"]
 
@@ -242,14 +242,16 @@ async def test_every_decision_is_written_once_under_random_faults(seed: int) -> 
     async with serving(api) as access:
         for names in halves:
             async with scheduling(access, log):
-                await until(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
+                await until_async(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
                 api.faults = [chance.choice(["", "", "lost", "cut", "500", "409"]) for _ in range(30)]
                 for name in names:
                     api.put("resourcebindings", binding(name, 4, divided("member1", "member2")))
                     await asyncio.sleep(chance.random() / 50)
         api.faults = []
         async with scheduling(access, log):
-            await until(lambda: all(scheduled(api, name) == "Success" for half in halves for name in half))
+            await until_async(
+                lambda: all(scheduled(api, name) == "Success" for half in halves for name in half)
+            )
     assert set(writes(api).values()) == {2}
     assert all(placed(api, name) == {"member1": 2, "member2": 2} for half in halves for name in half)
 
@@ -265,14 +267,14 @@ async def test_partitioned_leader_writes_nothing_and_its_successor_continues() -
         scheduling(Access(server=relay.url), memory.MemoryLog(), "cut-off"),
     ):
         api.put("resourcebindings", binding("first", 2, divided("member1")))
-        await until(lambda: scheduled(api, "first") == "Success")
+        await until_async(lambda: scheduled(api, "first") == "Success")
         relay.passing.clear()
         async with scheduling(access, memory.MemoryLog(), "successor"):
             ended_s = time.monotonic() + PARTITION_S
             for name in names:
                 api.put("resourcebindings", binding(name, 2, divided("member1", "member2")))
                 await asyncio.sleep(0.5)
-            await until(lambda: all(scheduled(api, name) == "Success" for name in names), PARTITION_S)
+            await until_async(lambda: all(scheduled(api, name) == "Success" for name in names), PARTITION_S)
             await asyncio.sleep(ended_s - time.monotonic())
             relay.passing.set()
             await asyncio.sleep(2)

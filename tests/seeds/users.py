@@ -8,7 +8,6 @@ import io
 import json
 import re
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, cast
@@ -18,6 +17,7 @@ import yaml
 
 from engine.cli import main
 from events.json_values import Json, at, object_at
+from tests import waiting
 from tests.cli.servers import without_ages
 
 OF_COMMANDS: Final = ["documented", pytest.param("documented_on_kafka", marks=pytest.mark.kafka)]
@@ -34,8 +34,6 @@ NGINX: Final = """
       name: nginx
 """.strip("\n")
 _ELIDED: Final = "  #..."
-_UNTIL_SECONDS: Final = 90.0
-_POLL_SECONDS: Final = 0.05
 _TAKEN: Final = ("allocated", "allocating")
 _POD: Final = re.compile(r"^(\S+?)-[a-z0-9]+-[a-z0-9]+ ")
 
@@ -142,10 +140,7 @@ class User:
 
     def until_true(self, holds: Callable[[], bool], message: Callable[[], str] = lambda: "") -> None:
         """Poll until the condition ``holds`` is true; after a timeout, fail with the result of ``message``."""
-        deadline = time.monotonic() + _UNTIL_SECONDS
-        while not holds():
-            assert time.monotonic() < deadline, message()
-            time.sleep(_POLL_SECONDS)
+        waiting.until(holds, message)
 
     def placed(self, binding: str) -> str:
         """Return the placement of a binding; empty if it has none."""
