@@ -33,6 +33,16 @@ class KubeObject:
         self.document: Final = document
         self.metadata: Final = object_at(document, "metadata")
 
+    @classmethod
+    def from_json(cls, manifest: msgspec.Raw | bytes) -> "KubeObject":
+        """Decode an object; raises `json_values.DECODING_ERRORS` if it is not a JSON object."""
+        return cls(msgspec.json.decode(manifest, type=dict[str, object]))
+
+    @property
+    def raw(self) -> msgspec.Raw:
+        """The object as JSON."""
+        return msgspec.Raw(msgspec.json.encode(self.document))
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, KubeObject) and self.document == other.document
 

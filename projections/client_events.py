@@ -48,7 +48,7 @@ class ClientEvent(Struct, frozen=True, array_like=True, gc=False):
     @property
     def document(self) -> KubeObject:
         """The Event with its derived metadata."""
-        value = KubeObject(msgspec.json.decode(self.manifest, type=dict[str, object]))
+        value = KubeObject.from_json(self.manifest)
         return value.with_metadata(
             {
                 "uid": self.uid,

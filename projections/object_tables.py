@@ -132,7 +132,7 @@ def by_keys(rows: Rows, kind: Kind, object_keys: Iterable[ObjectKey]) -> dict[Ob
 
 def last(rows: Rows, kind: Kind, document: bytes) -> KubeObject:
     """Return the last version of a deleted object from its recorded document, which lacks actions of Remedies."""
-    value = KubeObject(msgspec.json.decode(document, type=dict[str, object]))
+    value = KubeObject.from_json(document)
     return remedies.with_actions(value, remedies.read(rows)) if kind.of_change == changes.CLUSTER else value
 
 

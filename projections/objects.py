@@ -100,7 +100,7 @@ class StoredObject(Struct, frozen=True, kw_only=True):
     @property
     def content(self) -> KubeObject:
         """The object as written, decoded."""
-        return KubeObject(msgspec.json.decode(self.manifest, type=dict[str, object]))
+        return KubeObject.from_json(self.manifest)
 
 
 class StoredManifest(NamedTuple):

@@ -147,7 +147,7 @@ class NamespaceSync:
 
 def _prepared(raw: msgspec.Raw) -> KubeObject:
     """The namespace to apply; raises msgspec.MsgspecError if it is not a JSON object."""
-    value = KubeObject(msgspec.json.decode(raw, type=dict[str, object]))
+    value = KubeObject.from_json(raw)
     metadata = object_preparation.kept_metadata(value)
     return marks.listed(KubeObject({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}))
 

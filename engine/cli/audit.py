@@ -100,7 +100,7 @@ def _policy(file: str, value: KubeObject) -> tuple[PolicyRef, KubeObject]:
     namespace = "" if kind.startswith("Cluster") else value.namespace or "default"
     named = value.with_metadata({"namespace": namespace}) if namespace else value
     filled = defaults.with_defaults(named)
-    raw = msgspec.Raw(msgspec.json.encode(filled.document))
+    raw = filled.raw
     try:
         manifest = msgspec.json.decode(raw, type=kube_objects.Manifest)
         validation.check(manifest, raw)

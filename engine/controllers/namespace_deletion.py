@@ -10,8 +10,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-import msgspec
-
 from engine import diagnostics
 from engine.domain import marks, namespaces
 from engine.kubeapi.errors.status_objects import StatusError
@@ -217,4 +215,4 @@ def _from_now(ms: int) -> float:
 def _marked(rows: Rows) -> list[str]:
     """Return the names of the namespaces that are marked for deletion."""
     stored = objects.manifests(rows, *_NAMESPACE)
-    return [item.name for item in stored if KubeObject(msgspec.json.decode(item.manifest)).is_ending]
+    return [item.name for item in stored if KubeObject.from_json(item.manifest).is_ending]

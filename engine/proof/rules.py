@@ -41,10 +41,10 @@ class Rules(Struct, frozen=True, kw_only=True):
 
     def manifest(self, ref: PolicyRef, manifest: msgspec.Raw) -> msgspec.Raw:
         """Return the manifest of a policy with the changes of these rules."""
-        value = KubeObject(msgspec.json.decode(manifest))
+        value = KubeObject.from_json(manifest)
         named = value.with_fields({"spec": self.specs.get(ref, value.object_at("spec"))})
         changed = default_tolerations.with_tolerations(named, self.tolerated)
-        return manifest if changed == value else msgspec.Raw(msgspec.json.encode(changed.document))
+        return manifest if changed == value else changed.raw
 
     def override(self, policy: override_policies.OverridePolicy) -> override_policies.OverridePolicy:
         """Return an override policy with the changes of these rules."""

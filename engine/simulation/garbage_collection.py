@@ -7,8 +7,6 @@ they are derived.
 from collections.abc import Iterator
 from typing import Final
 
-import msgspec
-
 from engine.simulation import lists, owner_index, uids
 from engine.simulation.state import UNMANAGED, MemberState, Unmanaged
 from engine.works import templates
@@ -172,7 +170,7 @@ def _is_claimed(state: MemberState, namespace: str, name: str) -> bool:
 
 
 def _value(item: Unmanaged) -> KubeObject:
-    return KubeObject(msgspec.json.decode(item.manifest, type=dict[str, object]))
+    return KubeObject.from_json(item.manifest)
 
 
 def _owners(value: KubeObject) -> list[Json]:
@@ -185,8 +183,7 @@ def _marked(value: KubeObject, deleted: str) -> KubeObject:
 
 
 def _applied(cluster: str, value: KubeObject) -> clusters.MemberObjectApplied:
-    manifest = msgspec.Raw(msgspec.json.encode(value.document))
-    return clusters.MemberObjectApplied(name=cluster, manifest=manifest)
+    return clusters.MemberObjectApplied(name=cluster, manifest=value.raw)
 
 
 def _written(cluster: str, value: KubeObject, owners: list[Json]) -> clusters.MemberObjectApplied:

@@ -45,7 +45,7 @@ def forget(index: Index, key: str, item: Unmanaged) -> None:
 
 def replica_sets_of(cluster: str, key: str, deployment: Unmanaged, replicas: int) -> dict[str, Unmanaged]:
     """Return a deleted Deployment's ReplicaSets by key; the last one has the pods, the others are earlier revisions."""
-    value = KubeObject(msgspec.json.decode(deployment.manifest, type=dict[str, object]))
+    value = KubeObject.from_json(deployment.manifest)
     result: dict[str, Unmanaged] = {}
     for revision in deployment.revisions:
         count = replicas if revision is deployment.revisions[-1] else 0

@@ -170,7 +170,7 @@ def revised(
 
 def _is_ending(manifest: bytes) -> bool:
     # Searching the bytes first avoids decoding nearly every object.
-    return b"deletionTimestamp" in manifest and KubeObject(msgspec.json.decode(manifest)).is_ending
+    return b"deletionTimestamp" in manifest and KubeObject.from_json(manifest).is_ending
 
 
 def _revisions(old: tuple[Revision, ...], manifest: bytes, at_ms: int) -> tuple[Revision, ...]:

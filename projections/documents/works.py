@@ -150,7 +150,7 @@ def _assigned_quota(
     quotas = federated_quotas.quotas(policies.get(quota, b"{}"))
     manifest = _head(work)
     if quota.rules[0] < len(quotas):
-        manifest = KubeObject(msgspec.json.decode(quotas[quota.rules[0]][1], type=dict[str, object]))
+        manifest = KubeObject.from_json(quotas[quota.rules[0]][1])
     return marks.propagated(manifest, propagation(cluster, work, "", 0))
 
 

@@ -185,7 +185,7 @@ async def of_log(log: port.NumberedLog, number: int | None = None) -> State | No
     result: dict[_GroupKind, list[KubeObject]] = {}
     large: list[str] = []
     for manifest in newest.values():
-        value = KubeObject(msgspec.json.decode(manifest, type=dict[str, object]))
+        value = KubeObject.from_json(manifest)
         if observation.OMITTED in value.annotations:
             large.append(f"{value.kind} {keys.full_name(*value.key)}")
         else:

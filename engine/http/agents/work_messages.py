@@ -85,8 +85,8 @@ def manifest_message(rendered: Rendered, propagation: marks.Propagation) -> mess
     """
     if rendered.fault:
         return messages.Manifest(manifest=msgspec.Raw(rendered.manifest), fault=rendered.fault)
-    value = KubeObject(msgspec.json.decode(rendered.manifest, type=dict[str, object]))
+    value = KubeObject.from_json(rendered.manifest)
     return messages.Manifest(
-        manifest=msgspec.Raw(msgspec.json.encode(marks.propagated(value, propagation).document)),
+        manifest=marks.propagated(value, propagation).raw,
         conflict_resolution="Overwrite" if propagation.overwrites else "Abort",
     )

@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Collection, Iterator
 from typing import Final
 from urllib.parse import unquote
 
-import msgspec
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
@@ -319,7 +318,7 @@ def _rights_in(rows: Rows) -> Rights:
     values = bootstrap_roles.objects()
     for stored in objects.manifests(rows, parsing.API_VERSION, *parsing.KINDS):
         try:
-            values.append(KubeObject(msgspec.json.decode(stored.manifest, type=dict[str, object])))
+            values.append(KubeObject.from_json(stored.manifest))
         except DECODING_ERRORS:
             continue  # a role that can't be read grants nothing
     return parsing.rights(values)

@@ -246,6 +246,6 @@ def is_empty(resource: Resource) -> bool:
 def _custom(manifest: bytes) -> Iterable[Resource]:
     """The kinds of a CustomResourceDefinition; none if it is invalid, of which the write has already warned."""
     try:
-        return custom_kinds.read(KubeObject(msgspec.json.decode(manifest, type=dict[str, object])))
+        return custom_kinds.read(KubeObject.from_json(manifest))
     except DECODING_ERRORS:
         return ()

@@ -2,8 +2,6 @@
 
 from typing import Final
 
-import msgspec
-
 from engine.http.summaries import event_name
 from engine.plans import drills, summaries
 from engine.plans.questions import Question
@@ -40,7 +38,7 @@ def _event(record: Record) -> str:
         ):
             detail = f" {key}:{effect}" if effect else f" {key}"
         case specs.TemplateApplied(manifest=manifest):
-            replicas = KubeObject(msgspec.json.decode(manifest)).at("spec", "replicas")
+            replicas = KubeObject.from_json(manifest).at("spec", "replicas")
             detail = f" with {summaries.count(replicas, 'replica')}" if isinstance(replicas, int) else ""
         case _:
             detail = ""

@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import Final
 
-import msgspec
 from starlette.responses import Response
 
 from engine.domain import federated_quotas
@@ -209,7 +208,7 @@ def _change(rows: Rows, record: StoredRecord, since: int) -> tuple[str, KubeObje
             return _NEW if event.first_number > since else "MODIFIED", event.document
         case codec.Decoded(data=observations.KubernetesEventDeleted(manifest=manifest)):
             try:
-                value = KubeObject(msgspec.json.decode(manifest, type=dict[str, object]))
+                value = KubeObject.from_json(manifest)
             except DECODING_ERRORS:
                 return None  # producers may record anything
             return "DELETED", value.with_metadata({"resourceVersion": str(record.number)})

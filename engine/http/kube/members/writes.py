@@ -364,7 +364,8 @@ def _written_unmanaged(
     before: Json = {} if item is None else msgspec.json.decode(item.manifest, type=dict[str, object])
     status = value.at("status") if has_status else before.get("status")
     manifest: Json = msgspec.json.decode(object_changes.manifest(value), type=dict[str, object])
-    return _event(cluster, KubeObject({**manifest, "status": status} if status else manifest))
+    written = KubeObject({**manifest, "status": status} if status else manifest)
+    return clusters.MemberObjectApplied(name=cluster, manifest=written.raw)
 
 
 def _written_managed(
@@ -386,9 +387,4 @@ def _written_managed(
         declared = replica_fields.declared_path(workload.source.reading)
         path = replica_fields.path_of(live.api_version, live.kind, declared)
         manifest["spec"] = {"replicas": value.at(*path)}
-    return _event(cluster, KubeObject(manifest))
-
-
-def _event(cluster: str, value: KubeObject) -> clusters.MemberObjectApplied:
-    manifest = msgspec.Raw(msgspec.json.encode(value.document))
-    return clusters.MemberObjectApplied(name=cluster, manifest=manifest)
+    return clusters.MemberObjectApplied(name=cluster, manifest=KubeObject(manifest).raw)
