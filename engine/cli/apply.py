@@ -287,7 +287,7 @@ def _leaving(name: str) -> Problem:
         verdict=kube_objects.LATE,
         field="metadata.deletionTimestamp",
         reason=f"cluster {name} is being removed and can't join again until that is finished",
-        remedy="wait until it is removed, or remove it at once: reballast unjoin NAME --wait 0 --force",
+        remedy=f"wait until it is removed, or remove it at once: reballast unjoin {name} --wait 0 --force",
     )
 
 

@@ -61,6 +61,7 @@ def test_unjoin_times_out_and_can_be_forced(shell: Shell) -> None:
     )
     shell.apply(EDGE, code=1)
     assert "cluster edge is being removed and can't join again until that is finished" in shell.errors
+    assert "reballast unjoin edge --wait 0 --force" in shell.errors
     assert shell("unjoin", "edge", "--wait", "0") == "cluster/edge is being removed\n"
     assert shell("unjoin", "edge", "--wait", "0", "--force").startswith("cluster/edge removed by force: ")
     shell.apply(EDGE)
