@@ -148,6 +148,11 @@ def shortened(texts: Sequence[str], more: str = "… and {} more") -> list[str]:
     return [*texts[:SHOWN_MAX], *([more.format(left_out)] if left_out > 0 else [])]
 
 
+def joined(texts: Sequence[str]) -> str:
+    """Return the first ``SHOWN_MAX`` texts in one line, and how many more there are."""
+    return ", ".join(shortened(texts, "and {} more"))
+
+
 def warn(line: str) -> None:
     """Print a line to standard error."""
     sys.stderr.write(clean(line) + "\n")

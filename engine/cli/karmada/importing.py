@@ -110,12 +110,10 @@ def _only_here(client: Client, state: State) -> list[str]:
             for value in stored
             if (kind, value.key) not in present and not states.is_own(value)
         ]
-    shown = ", ".join(output.shortened(names, "and {} more"))
-    return (
-        [f"only here, not in Karmada: {shown}; if they were deleted there, delete them here too"]
-        if names
-        else []
-    )
+    if not names:
+        return []
+    shown = output.joined(names)
+    return [f"only here, not in Karmada: {shown}; if they were deleted there, delete them here too"]
 
 
 def copied(objects: KubeObjects, state: State, *, dry_run: bool, takes_over: bool = False) -> Report:

@@ -281,13 +281,7 @@ def _taken_over_placement(
 
 def _noted(text: str, names: Sequence[str]) -> list[str]:
     """Return a list with one note about the first names; an empty list if there are no names."""
-    return [text.format(_first_names(names))] if names else []
-
-
-def _first_names(names: Sequence[str]) -> str:
-    """Return the first names, and how many more there are."""
-    more = len(names) - output.SHOWN_MAX
-    return ", ".join(names[: output.SHOWN_MAX]) + (f" and {more} more" if more > 0 else "")
+    return [text.format(output.joined(names))] if names else []
 
 
 def _template_kinds(
@@ -354,7 +348,7 @@ def undecided(objects: Iterable[KubeObject]) -> list[str]:
         if value.kind in POLICY_KINDS and scheduler_of(value) not in SCHEDULERS:
             named.setdefault(scheduler_of(value), []).append(keys.full_name(*value.key))
     return [
-        f"workloads of {_first_names(sorted(names))} are not scheduled here and keep their clusters, because their "
+        f"workloads of {output.joined(sorted(names))} are not scheduled here and keep their clusters, because their "
         f"policies name the scheduler {scheduler}; to schedule them here, import with --scheduler {scheduler}"
         for scheduler, names in sorted(named.items())
     ]
