@@ -40,6 +40,9 @@ SOURCE: Final = "/reballast/cron-scaling"
 MANAGER: Final = "cronfederatedhpa-controller"
 _KIND: Final = "CronFederatedHPA"
 _CHANGED: Final = (changes.kind_of(AUTOSCALING_GROUP, _KIND),)
+_NEVER_MS: Final = 2**62
+"""Due time of a rule that is suspended or has no next time."""
+
 _HISTORIES: Final = "executionHistories"
 _HISTORY: Final = 3
 """Number of executions per rule that the status keeps if the rule sets no limit."""
@@ -84,7 +87,7 @@ class _Scaler(Struct, frozen=True):
 
 
 class Job(Struct, frozen=True):
-    """A rule that is not suspended, with the namespace, name and target of its CronFederatedHPA."""
+    """A rule with the namespace, name and target of its CronFederatedHPA."""
 
     namespace: str
     name: str
@@ -92,14 +95,16 @@ class Job(Struct, frozen=True):
     rule: Rule
 
     @property
-    def timing(self) -> tuple[str, ...]:
+    def timing(self) -> tuple[str, str, str, str, str | None, bool]:
         """The fields that determine the times of the job; changes of other fields keep its due time."""
-        return self.namespace, self.name, self.rule.name, self.rule.schedule, self.rule.time_zone or ""
+        rule = self.rule
+        return self.namespace, self.name, rule.name, rule.schedule, rule.time_zone, bool(rule.suspend)
 
-    def next_run_ms(self, now_ms: int) -> int | None:
-        """Return the first time of the rule after ``now_ms``; None if there is none or the schedule is invalid."""
+    def next_run_ms(self, now_ms: int) -> int:
+        """Return the first time of the rule after ``now_ms``; ``_NEVER_MS`` also if the schedule is invalid."""
         schedule = schedules.parse(self.rule.schedule, self.rule.time_zone or "")
-        return None if schedule is None else schedule.next(now_ms)
+        following = None if self.rule.suspend or schedule is None else schedule.next(now_ms)
+        return _NEVER_MS if following is None else following
 
     def limits(self) -> Json:
         """Return the fields of a FederatedHPA's spec that the rule sets."""
@@ -114,7 +119,7 @@ class _Execution(Struct, frozen=True):
     job: Job
     due_ms: int
     now_ms: int
-    next_run_ms: int | None
+    next_run_ms: int
 
 
 _DECODER: Final = msgspec.json.Decoder(_Scaler)
@@ -161,8 +166,8 @@ class CronScaling:
                 position = -1
                 await asyncio.sleep(AFTER_FAILURE_S)
             await asyncio.sleep(writes.PAUSE_SECONDS)
-            due_ms = min((due_ms for due_ms, _ in self._jobs), default=None)
-            delay_s = None if due_ms is None else times.wait_s(due_ms, self._clock_ms())
+            due_ms = min((due_ms for due_ms, _ in self._jobs), default=_NEVER_MS)
+            delay_s = None if due_ms == _NEVER_MS else times.wait_s(due_ms, self._clock_ms())
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(delay_s):
                     await self._reads.is_more(position)
@@ -195,7 +200,7 @@ class CronScaling:
         scheduled = await _scheduled([job for _, job in due], now_ms) if due else []
         following = {job.timing: due_ms for due_ms, job in scheduled}
         for due_ms, job in due:
-            await self._execute(_Execution(job, due_ms, now_ms, following.get(job.timing)))
+            await self._execute(_Execution(job, due_ms, now_ms, following[job.timing]))
         # Remove due jobs only after their writes: if one fails, the next turn must carry them out again.
         self._jobs = [(due_ms, job) for due_ms, job in self._jobs if due_ms > now_ms] + scheduled
         return number
@@ -206,7 +211,8 @@ class CronScaling:
             return
         dues: dict[tuple[str, str], dict[str, int]] = {}
         for due_ms, job in self._jobs:
-            dues.setdefault((job.namespace, job.name), {})[job.rule.name] = due_ms
+            if due_ms < _NEVER_MS:
+                dues.setdefault((job.namespace, job.name), {})[job.rule.name] = due_ms
         for namespace, name in sorted(self._unshown):
             resource, scaler = await self._scaler(namespace, name)
             if resource and scaler:
@@ -270,13 +276,13 @@ class CronScaling:
 
 
 async def _scheduled(jobs: list[Job], now_ms: int) -> list[tuple[int, Job]]:
-    """Return each job that has a next time, with that time; uses a thread, since time zones are read from files."""
+    """Return each job with its next time; uses a thread, since time zones are read from files."""
 
     def scheduled() -> list[tuple[int, Job]]:
         jobs_with_dues = [(job.next_run_ms(now_ms), job) for job in jobs]
-        for job in (job for due_ms, job in jobs_with_dues if due_ms is None):
+        for job in (job for due_ms, job in jobs_with_dues if due_ms == _NEVER_MS and not job.rule.suspend):
             _log.warning("rule is never due", scaler=job.name, rule=job.rule.name, zone=job.rule.time_zone)
-        return [(due_ms, job) for due_ms, job in jobs_with_dues if due_ms is not None]
+        return jobs_with_dues
 
     return await anyio.to_thread.run_sync(scheduled)
 
@@ -304,8 +310,7 @@ def _jobs(rows: Rows) -> Iterator[Job]:
         if scaler.metadata.deletion_timestamp is not None:
             continue
         for rule in scaler.spec.rules:
-            if not rule.suspend:
-                yield Job(namespace, name, scaler.spec.scale_target_ref, rule)
+            yield Job(namespace, name, scaler.spec.scale_target_ref, rule)
 
 
 def _is_recorded(scaler: KubeObject, rule: str, due_ms: int) -> bool:
@@ -364,7 +369,7 @@ def _histories(done: _Execution, fault: str, scaler: KubeObject) -> list[Json]:
         }
         execution |= {name: count for name, count in applied.items() if count is not None}
     kept = [execution, *objects_at(history, field)][: _HISTORY if limit is None else limit]
-    if done.next_run_ms is not None:
+    if done.next_run_ms < _NEVER_MS:
         history = {**history, "nextExecutionTime": times.to_seconds_text(done.next_run_ms)}
     others = [other for other in histories if other.get("ruleName") != rule.name]
     return [*others, {**history, field: kept}]

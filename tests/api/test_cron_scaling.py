@@ -216,12 +216,14 @@ async def test_removed_rule_has_no_history() -> None:
     async with a_world() as world:
         await world.create({"targetReplicas": 4})
         await world.after(1)
-        rules = [
-            {"name": name, "schedule": "* * * * *", "targetReplicas": 3} for name in ("renamed", "another")
-        ]
-        await world.client.patch(f"{SCALERS}/cron", json={"spec": {"rules": rules}}, headers=MERGE)
+        rule = {"schedule": "* * * * *", "targetReplicas": 3}
+        renamed, another = ({**rule, "name": name} for name in ("renamed", "another"))
+        await world.patch({"rules": [renamed, another]})
         await world.after(2)
         assert {history["ruleName"] for history in await world.histories()} == {"renamed", "another"}
+        await world.patch({"rules": [renamed, {**another, "suspend": True}]})
+        await world.patch({"rules": [renamed]})
+        assert [history["ruleName"] for history in await world.histories()] == ["renamed"]
 
 
 @pytest.mark.parametrize("appends", [0, 1])
