@@ -11,7 +11,7 @@ from events.json_values import Json
 def record(state: MemberState, workload: Workload) -> None:
     """Index a workload: as a budget if it is one, and by the labels of its pods if it has replicas."""
     budget = workload.template.budget
-    if budget is not None and not workload.is_unmanaged:
+    if budget is not None:
         _index(state).add_budget(workload.key, workload.ref.namespace, budget)
     if state.budgets is not None and workload.replicas is not None:
         state.budgets.add_workload(workload.key, workload.ref.namespace, workload.template.labels)
