@@ -3,6 +3,7 @@
 from typing import TypedDict
 
 from engine.simulation.budget_index import BudgetIndex
+from engine.simulation.lists import FoundPod
 from engine.simulation.state import UNMANAGED, MemberState, Workload
 from engine.works.budgets import Budget
 from events.json_values import Json
@@ -53,12 +54,12 @@ class BudgetStatus(TypedDict):
     observedGeneration: int
 
 
-def allows(state: MemberState, workload: Workload) -> bool:
-    """Whether the budgets that select the pods of a workload allow that one of them is evicted."""
-    namespace = workload.ref.namespace
-    if state.budgets is None:
+def allows(state: MemberState, found_pod: FoundPod) -> bool:
+    """Whether the budgets that select a pod allow its eviction; as in Kubernetes, they protect only pods that run."""
+    namespace = found_pod.workload.ref.namespace
+    if state.budgets is None or not found_pod.pod.ready:
         return True
-    budgets = state.budgets.budgets_with(namespace, workload.template.labels)
+    budgets = state.budgets.budgets_with(namespace, found_pod.workload.template.labels)
     return all(_counts(state, namespace, budget)["disruptionsAllowed"] != 0 for _, budget in budgets)
 
 

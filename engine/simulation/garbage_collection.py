@@ -146,8 +146,7 @@ def _exists(state: MemberState, namespace: str, owner: Json) -> bool:
 def _is_derived(state: MemberState, namespace: str, kind: str, name: str, uid: str) -> bool:
     cluster = state.spec.name
     if kind == templates.POD and (found_pod := lists.find_pod(state, namespace, name)) is not None:
-        pods = lists.pods_of(cluster, found_pod.workload)
-        return any(uids.of_pod(cluster, pod.name, pod.created_ms) == uid for pod in pods if pod.name == name)
+        return uids.of_pod(cluster, name, found_pod.pod.created_ms) == uid
     source = _source(state, kind, namespace, name)
     if kind not in _SOURCES or source is None:
         return kind == _CLAIM and _is_claimed(state, namespace, name)

@@ -19,11 +19,11 @@ _SUFFIX_LETTERS: Final = 5
 LabelTest: TypeAlias = Callable[[Mapping[str, str]], bool]
 
 
-class PodSlot(NamedTuple):
-    """The workload of a pod, and the slot of the pod in it."""
+class FoundPod(NamedTuple):
+    """A pod and its workload."""
 
     workload: Workload
-    slot: int
+    pod: Pod
 
 
 def pods_of(cluster: str, workload: Workload) -> Iterator[Pod]:
@@ -43,14 +43,14 @@ def pods_of(cluster: str, workload: Workload) -> Iterator[Pod]:
         yield _pod(cluster, workload, slot, workload.pending_since_ms, None, running=False)
 
 
-def find_pod(state: MemberState, namespace: str, name: str) -> PodSlot | None:
-    """Return the workload and the slot of a pod that runs or waits; None if no workload has such a pod."""
+def find_pod(state: MemberState, namespace: str, name: str) -> FoundPod | None:
+    """Return a pod that runs or waits, with its workload; None if no workload has such a pod."""
     for workload in state.workloads.values():
         if workload.ref.namespace != namespace or not name.startswith(workload.ref.name):
             continue
         for pod in pods_of(state.spec.name, workload):
             if pod.name == name and pod.phase != SUCCEEDED:
-                return PodSlot(workload, pod.slot)
+                return FoundPod(workload, pod)
     return None
 
 

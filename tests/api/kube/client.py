@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import cast
 
@@ -29,13 +29,13 @@ async def api(log: MemoryLog | None = None) -> AsyncGenerator[tuple[httpx.AsyncC
 
 
 @asynccontextmanager
-async def member() -> AsyncGenerator[httpx.AsyncClient]:
+async def member(clock_ms: Callable[[], int] = lambda: NOW_MS) -> AsyncGenerator[httpx.AsyncClient]:
     """Yield a client of a server with three simulated members; ``MEMBER`` is the path of the first one's API."""
     async with serving() as services:
-        fleet = Members(services.log, lambda: NOW_MS, defaults.three_members())
+        fleet = Members(services.log, clock_ms, defaults.three_members())
         await fleet.turn()
         await services.catch_up()
-        async with kube_client(services, create_app(services, lambda: NOW_MS, fleet)) as client:
+        async with kube_client(services, create_app(services, clock_ms, fleet)) as client:
             yield client
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from events.json_values import Json
 from tests.api.kube.client import MEMBER, member
+from tests.api.servers import NOW_MS
 from tests.builders.manifests import config_map, deployment
 
 PODS = f"{MEMBER}/api/v1/namespaces/default/pods"
@@ -34,6 +35,36 @@ async def test_eviction_follows_its_delete_options() -> None:
         eviction = {"kind": "Eviction", "deleteOptions": {"preconditions": {"uid": uid}}}
         assert (await client.post(f"{PODS}/one/eviction", json=eviction)).status_code == 201
         assert (await client.get(f"{PODS}/one")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        {"matchLabels": {"app": "web"}},
+        {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web", "other"]}]},
+        {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["other"]}]},
+        {},
+    ],
+)
+async def test_budget_protects_running_pods_until_it_is_deleted(selector: Json) -> None:
+    now_ms = [NOW_MS]
+    web = f"{MEMBER}/apis/apps/v1/namespaces/default/deployments"
+    budgets = f"{MEMBER}/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+    async with member(lambda: now_ms[0]) as client:
+        spec = {"selector": selector, "minAvailable": "100%"}
+        await _create(client, budgets, {"metadata": {"name": "all"}, "spec": spec})
+        await _create(client, web, deployment("web", 2))
+
+        async def evicted() -> int:
+            (name, *_) = [pod["metadata"]["name"] for pod in (await client.get(PODS)).json()["items"]]
+            return (await client.post(f"{PODS}/{name}/eviction", json={"kind": "Eviction"})).status_code
+
+        assert await evicted() == 201
+        now_ms[0] += 1_000
+        await _create(client, MAPS, config_map("any"))
+        assert await evicted() == 429
+        assert (await client.delete(f"{budgets}/all")).status_code == 200
+        assert await evicted() == 201
 
 
 async def test_deletion_without_a_body_has_its_options_in_the_query() -> None:

@@ -135,9 +135,7 @@ class MemberWrites:
         options = await bodies.eviction_options(request)
         async with self._lock:
             found_pod = lists.find_pod(self._plane.state(), api_path.namespace, api_path.name)
-            if found_pod is not None and not disruption_budgets.allows(
-                self._plane.state(), found_pod.workload
-            ):
+            if found_pod is not None and not disruption_budgets.allows(self._plane.state(), found_pod):
                 message = "Cannot evict pod as it would violate the pod's disruption budget."
                 raise StatusError(429, "TooManyRequests", message)
             dry_run = requests.query(request).dry_run or options.dry_run
@@ -253,7 +251,7 @@ class MemberWrites:
         if found_pod is None:
             return None
         return clusters.MemberPodDeleted(
-            name=self._plane.name, owner=found_pod.workload.ref, slot=found_pod.slot
+            name=self._plane.name, owner=found_pod.workload.ref, slot=found_pod.pod.slot
         )
 
     def _check_writable(self, resource: Resource, namespace: str, name: str, live: KubeObject | None) -> None:
