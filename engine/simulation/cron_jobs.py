@@ -22,10 +22,11 @@ def follow(state: MemberState, workload: Workload, at_ms: int) -> None:
     cron = workload.template.cron
     if cron is None:
         return
-    last = cron.schedule.last(at_ms)
+    last = None if cron.is_suspended else cron.schedule.last(at_ms)
     if last is not None and last > max(workload.scheduled_ms, workload.created_ms):
         workload.scheduled_ms = last
-    end_ms, following = workload.scheduled_ms + cron.run_ms, cron.schedule.next(at_ms)
+    end_ms = workload.scheduled_ms + cron.run_ms
+    following = None if cron.is_suspended else cron.schedule.next(at_ms)
     dues = [] if following is None else [following]
     if workload.scheduled_ms and end_ms <= at_ms:
         workload.ended_ms = end_ms

@@ -26,7 +26,7 @@ from engine.simulation.state import NOTHING_REPLACED, Conflict, MemberState, Wor
 from engine.works import quotas as quota_manifests
 from engine.works.template_loading import TemplateLoader, TemplatePosition
 from engine.works.templates import EMPTY, Template
-from events import health, job_statuses, times, works
+from events import health, job_statuses, status_values, times, works
 
 _SUCCEEDED: Final = ".succeeded"
 
@@ -131,7 +131,10 @@ def _restore_workload(
         is_newer = not past.fault and (report.term, report.step) != workload.version
         workload.generation = max(report.generation + is_newer, 1)
         ready = report.ready
-        workload.succeeded, workload.ended_ms = _ended(report)
+        count = report.values.get(_SUCCEEDED, "")
+        workload.succeeded = int(count) if count.isdecimal() else 0
+        workload.ended_ms = _time_in(report, job_statuses.COMPLETED, status_values.LAST_SUCCESSFUL)
+        workload.scheduled_ms = _time_in(report, status_values.LAST_SCHEDULED)
     else:
         # Preserved workloads are no longer reported; assume that the replicas are ready.
         ready = (count or 0) if past.preserved else 0
@@ -167,13 +170,12 @@ def _retained(
     return report.replicas if report is not None and (report.term, report.step) >= past.first else None
 
 
-def _ended(report: health.WorkloadReported) -> tuple[int, int]:
-    """Return how many pods of a Job have succeeded, and when it was complete (0: not yet)."""
-    count, time = report.values.get(_SUCCEEDED, ""), report.values.get(job_statuses.COMPLETED, "")
+def _time_in(report: health.WorkloadReported, *paths: str) -> int:
+    """Return the time in the first of these values that the report has; 0 if it has none."""
     try:
-        return int(count) if count.isdecimal() else 0, times.from_text(time) if time else 0
+        return next((times.from_text(report.values[path]) for path in paths if path in report.values), 0)
     except ValueError:
-        return 0, 0
+        return 0
 
 
 def _restore_refusal(

@@ -63,11 +63,15 @@ class Rank(Struct, frozen=True, gc=False):
 
 
 class CronJob(Struct, frozen=True, gc=False):
-    """When a CronJob starts Jobs, how long they run, and how many ended ones are kept."""
+    """When a CronJob starts Jobs, how long they run, and how many ended ones are kept.
+
+    While it ``is_suspended`` it starts none.
+    """
 
     schedule: schedules.Schedule
     run_ms: int
     kept: int
+    is_suspended: bool = False
 
 
 class Template(Struct, frozen=True, gc=False):
@@ -260,16 +264,17 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
 
 
 def _cron(manifest: bytes | msgspec.Raw, annotations: dict[str, str]) -> CronJob | None:
-    """Return when a CronJob starts Jobs; None while it is suspended, and for a schedule that can't be followed."""
+    """Return when a CronJob starts Jobs; None for a schedule that can't be followed."""
     try:
         spec = _CRON_MANIFEST.decode(manifest).spec
     except (msgspec.MsgspecError, RecursionError):
         return None
-    schedule = None if spec.suspend else schedules.parse(spec.schedule, spec.time_zone or "")
+    schedule = schedules.parse(spec.schedule, spec.time_zone or "")
     if schedule is None:
         return None
     kept = _KEPT if spec.successful_jobs_history_limit is None else spec.successful_jobs_history_limit
-    return CronJob(schedule, _run_ms(annotations.get(RUN_SECONDS, "")), min(max(kept, 0), _KEPT_MAX))
+    run_ms = _run_ms(annotations.get(RUN_SECONDS, ""))
+    return CronJob(schedule, run_ms, min(max(kept, 0), _KEPT_MAX), bool(spec.suspend))
 
 
 def _is_balanced(manifest: _Manifest) -> bool:

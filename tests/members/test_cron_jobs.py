@@ -1,11 +1,12 @@
 """CronJobs of a member: Jobs at each moment of the schedule, whose state follows from the time."""
 
 import msgspec
+import pytest
 
 from engine.simulation import cluster, cron_jobs, statuses
 from engine.simulation.state import MemberState, Workload
 from engine.works import templates
-from events import shapes, times
+from events import shapes, status_values, times
 from events.json_values import Json
 from tests.members import examples
 
@@ -79,10 +80,14 @@ def test_ended_jobs_are_kept_up_to_the_limit() -> None:
 def test_suspended_cron_job_starts_nothing_and_shows_its_last_times() -> None:
     state = examples.new_state()
     applied(state, cron_job(), HOUR_MS)
-    run_until(state, HOUR_MS + MINUTE_MS + 10_000)
-    workload = applied(state, cron_job(suspend=True), HOUR_MS + MINUTE_MS + 20_000, step=2)
+    run_until(state, HOUR_MS + MINUTE_MS)
+    workload = applied(state, cron_job(suspend=True), HOUR_MS + MINUTE_MS + 5_000, step=2)
+    assert "active" in statuses.status(state, workload)
     run_until(state, HOUR_MS + 5 * MINUTE_MS)
-    assert statuses.status(state, workload)["lastScheduleTime"] == "2026-03-04T12:01:00Z"
+    assert statuses.status(state, workload) == {
+        "lastScheduleTime": "2026-03-04T12:01:00Z",
+        "lastSuccessfulTime": "2026-03-04T12:01:10Z",
+    }
 
 
 def test_schedule_that_cannot_be_followed_starts_nothing() -> None:
@@ -92,29 +97,35 @@ def test_schedule_that_cannot_be_followed_starts_nothing() -> None:
     assert statuses.status(state, workload) == {}
 
 
-async def test_restart_computes_the_same_jobs() -> None:
+@pytest.mark.parametrize("is_suspended", [True, False])
+async def test_restart_computes_the_same_jobs(is_suspended: bool) -> None:
     stage = examples.Stage()
+    await stage.turn()
+    await apply_by_work(stage, step=1)
+    await stage.turn(after_ms=3 * MINUTE_MS)
+    if is_suspended:
+        await apply_by_work(stage, step=2, suspend=True)
+    # 09:53:51 to 09:54:02: the Job of 09:54 runs.
+    await stage.turn(after_ms=11_000)
+    shown: list[Json] = []
+    for checked in (stage, stage.restarted()):
+        await checked.turn()
+        state = checked.members.state_of("member1")
+        shown.append(statuses.status(state, state.workloads[KEY]))
+    assert shown[0] == shown[1]
+    assert ("active" in shown[0], "lastSuccessfulTime" in shown[0]) == (not is_suspended, True)
+
+
+async def apply_by_work(stage: examples.Stage, *, step: int, **spec: object) -> None:
+    """Let a member run a CronJob that starts a Job each minute, and report its times."""
     manifest: Json = {
         "apiVersion": "batch/v1",
         "kind": "CronJob",
         "metadata": {"name": "tick", "namespace": "default"},
-        "spec": {"schedule": "* * * * *", "jobTemplate": {}},
+        "spec": {"schedule": "* * * * *", "jobTemplate": {}, **spec},
     }
     offset = await stage.submit_template(manifest, KEY)
+    work = examples.applied("tick", None, kind="CronJob", offset=offset, step=step)
+    reading = shapes.Reading(values=(status_values.LAST_SCHEDULED, status_values.LAST_SUCCESSFUL))
+    await stage.work(msgspec.structs.replace(work, reading=reading))
     await stage.turn()
-    work = examples.applied("tick", None, kind="CronJob", offset=offset)
-    await stage.work(msgspec.structs.replace(work, reading=shapes.Reading(values=(".lastScheduleTime",))))
-    await stage.turn()
-    await stage.turn(after_ms=3 * MINUTE_MS)
-    await stage.turn(after_ms=1_000)
-
-    again = stage.restarted()
-    await again.turn()
-    shown = [
-        statuses.status(
-            checked.members.state_of("member1"), checked.members.state_of("member1").workloads[KEY]
-        )
-        for checked in (stage, again)
-    ]
-    assert shown[0] == shown[1]
-    assert "lastScheduleTime" in shown[0]
