@@ -120,6 +120,10 @@ class OverrideRef(Shape, frozen=True, kw_only=True):
     rules: tuple[Count, ...]
     namespace: str = ""
 
+    @property
+    def policy(self) -> PolicyRef:
+        return PolicyRef(kind=self.kind, name=self.name, namespace=self.namespace)
+
 
 class StateRule(Shape, frozen=True, kw_only=True):
     """A status value kept at an eviction: its JSON path, and the name of the label that carries it."""

@@ -54,10 +54,6 @@ _Cells = dict[selector_index.IndexKey, list[_Entry]]
 _rank_of = itemgetter(0)
 
 
-def reference(policy: Policy) -> shapes.PolicyRef:
-    return shapes.PolicyRef(kind=policy.kind, name=policy.metadata.name, namespace=policy.metadata.namespace)
-
-
 def preempts(newcomer: Policy, holder: Policy) -> bool:
     """Whether policy ``newcomer`` may take a template from policy ``holder``.
 
@@ -88,8 +84,8 @@ class PolicyIndex:
 
     def put(self, policy: Policy) -> None:
         """Add a policy, replacing the one with the same reference."""
-        ref = reference(policy)
-        self._drop(ref)
+        ref = policy.ref
+        self.remove(ref)
         self._policies[ref] = policy
         selection = self._selections[ref] = Selection(policy.selectors)
         if policy.is_deleting:
@@ -98,16 +94,30 @@ class PolicyIndex:
             cells = self._scopes.setdefault((policy.kind, scope), {})
             insort(cells.setdefault(index_key, []), (_rank(policy, index_key), cell, policy), key=_rank_of)
 
-    def remove(self, kind: str, namespace: str, name: str) -> None:
+    def remove(self, ref: shapes.PolicyRef) -> None:
         """Remove a policy; do nothing if it does not exist."""
-        self._drop(shapes.PolicyRef(kind=kind, name=name, namespace=namespace))
+        policy, selection = self._policies.pop(ref, None), self._selections.pop(ref, None)
+        if policy is None or selection is None or policy.is_deleting:
+            return
+        for scope, index_key, cell in selection.cells():
+            cells = self._scopes[policy.kind, scope]
+            entries = cells[index_key]
+            index = bisect_left(entries, _rank(policy, index_key), key=_rank_of)
+            # Several selectors of one policy may have the same rank: find the entry by the identity of its cell.
+            while entries[index][1] is not cell:
+                index += 1
+            del entries[index]
+            if not entries:
+                del cells[index_key]
+            if not cells:
+                del self._scopes[policy.kind, scope]
 
     def selection(self, ref: shapes.PolicyRef) -> Selection:
         """Return the selection of a policy; an empty one if the policy does not exist."""
         return self._selections.get(ref, NO_SELECTION)
 
-    def get(self, kind: str, namespace: str, name: str) -> Policy | None:
-        return self._policies.get(shapes.PolicyRef(kind=kind, name=name, namespace=namespace))
+    def get(self, ref: shapes.PolicyRef) -> Policy | None:
+        return self._policies.get(ref)
 
     def best(self, template: Template) -> Policy | None:
         """Return the best policy that selects the template, without regard to its claim; None if no policy does."""
@@ -153,23 +163,6 @@ class PolicyIndex:
                     if index_key in cells:
                         yield cells[index_key]
 
-    def _drop(self, ref: shapes.PolicyRef) -> None:
-        policy, selection = self._policies.pop(ref, None), self._selections.pop(ref, None)
-        if policy is None or selection is None or policy.is_deleting:
-            return
-        for scope, index_key, cell in selection.cells():
-            cells = self._scopes[policy.kind, scope]
-            entries = cells[index_key]
-            index = bisect_left(entries, _rank(policy, index_key), key=_rank_of)
-            # Several selectors of one policy may have the same rank: find the entry by the identity of its cell.
-            while entries[index][1] is not cell:
-                index += 1
-            del entries[index]
-            if not entries:
-                del cells[index_key]
-            if not cells:
-                del self._scopes[policy.kind, scope]
-
 
 def claim(
     index: PolicyIndex,
@@ -185,14 +178,14 @@ def claim(
     """
     if namespaces.is_reserved(template.ref.namespace):
         return Verdict(Outcome.UNMATCHED, None)
-    holder = None if claimed_by is None else index.get(claimed_by.kind, claimed_by.namespace, claimed_by.name)
+    holder = None if claimed_by is None else index.get(claimed_by)
     if holder is None:
         best = index.best(template)
         return Verdict(Outcome.WON if best else Outcome.UNMATCHED, best)
     preemptor = index.preemptor(template, holder) if preemption else None
     if preemptor is not None:
         return Verdict(Outcome.PREEMPTED, preemptor)
-    if holder.is_deleting or not index.selection(reference(holder)).selects(template):
+    if holder.is_deleting or not index.selection(holder.ref).selects(template):
         return Verdict(Outcome.LAPSED, holder)
     return Verdict(Outcome.HELD, holder)
 

@@ -200,7 +200,7 @@ class Facts:
             self.overrides.put(replace(override, policy=override_objects.with_own_buffers(override.policy)))
 
     def _put_policy(self, known_policy: KnownPolicy) -> None:
-        ref = claims.reference(known_policy.policy)
+        ref = known_policy.policy.ref
         self.known_policies[ref] = known_policy
         self.policies.put(known_policy.policy)
         if known_policy.policy.spec.schedule_priority is None:
@@ -219,7 +219,7 @@ class Facts:
                 del self.known_policies[ref]
                 self._prioritizing.discard(ref)
                 selected = self.policies.selection(ref)
-                self.policies.remove(ref.kind, ref.namespace, ref.name)
+                self.policies.remove(ref)
                 return [PolicyChanged(ref, (selected,))]
             case policies.InterpreterApplied(manifest=raw) if taken.manifest:
                 return self.interpreters.put(taken.manifest.metadata.name, raw)
@@ -284,7 +284,7 @@ class Facts:
 
     def _apply_policy(self, raw: msgspec.Raw, head: verdicts.Head) -> list[Change]:
         policy = policy_objects.decode(raw)
-        ref = claims.reference(policy)
+        ref = policy.ref
         selected = self.policies.selection(ref)
         self._put_policy(KnownPolicy(policy, head.version, head.uid))
         return [PolicyChanged(ref, (selected, self.policies.selection(ref)))]
@@ -301,7 +301,7 @@ class Facts:
             return [TaintPolicyChanged()]
         if manifest.kind in override_objects.KINDS:
             policy = override_objects.decode(raw)
-            ref = selection.reference(policy)
+            ref = policy.ref
             selected = self.overrides.selection(ref)
             self.overrides.put(selection.KnownOverride(policy, offset))
             return [OverrideChanged((selected, self.overrides.selection(ref)))]

@@ -72,11 +72,7 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[bool]:
 
 def _was_refused(binding: Binding, chosen: KnownPolicy | None) -> bool:
     """Whether the last refusal concerns the chosen policy; ``refused`` may also name a former one."""
-    return (
-        chosen is not None
-        and binding.refused is not None
-        and binding.refused.policy == claims.reference(chosen.policy)
-    )
+    return chosen is not None and binding.refused is not None and binding.refused.policy == chosen.policy.ref
 
 
 def _mark(binding: Binding, lazy: KnownPolicy | None) -> Outputs[None]:
@@ -90,7 +86,7 @@ def _mark(binding: Binding, lazy: KnownPolicy | None) -> Outputs[None]:
                 key=binding.key, policy=claim.policy, permanent_id=claim.permanent_id
             )
         return
-    policy = claims.reference(lazy.policy)
+    policy = lazy.policy.ref
     if marked is None or (marked.policy, marked.permanent_id) != (policy, lazy.permanent_id):
         yield decisions.TemplateMarked(
             key=binding.key, policy=policy, permanent_id=lazy.permanent_id, preempted=claim.policy
@@ -105,7 +101,7 @@ def _is_refused(binding: Binding, template: Template, chosen: KnownPolicy, view:
             key=binding.key,
             template=template.ref,
             uid=template.uid,
-            policy=claims.reference(chosen.policy),
+            policy=chosen.policy.ref,
             fault=obstacle.fault,
         )
         if refused != binding.refused:
@@ -164,7 +160,7 @@ def choose(
     verdict = claims.claim(facts.policies, template, holder, preemption=True)
     # A lapsed claim passes to the best other policy in the same step; Karmada needs another pass.
     policy = facts.policies.best(template) if verdict.outcome == Outcome.LAPSED else verdict.policy
-    return verdict.outcome, None if policy is None else facts.known_policies[claims.reference(policy)]
+    return verdict.outcome, None if policy is None else facts.known_policies[policy.ref]
 
 
 def _withdraw(binding: Binding, view: View) -> Outputs[bool]:
@@ -217,7 +213,7 @@ def _claim(
     is_preemption: bool,
 ) -> Outputs[None]:
     previous = binding.claim
-    ref = claims.reference(chosen.policy)
+    ref = chosen.policy.ref
     spec = chosen.policy.spec
     older = _older_placement(template, chosen)
     # Claims of older releases lack the fields for dependencies, priorities or schedulers, so they are made again.
@@ -253,7 +249,7 @@ def _older_placement(template: Template, chosen: KnownPolicy) -> msgspec.Raw | N
         or not (imported.placement and chosen.policy.spec.is_lazy)
     ):
         return None
-    if imported.policy != claims.reference(chosen.policy):
+    if imported.policy != chosen.policy.ref:
         return None
     # Decoding drops unknown fields: the placement comes from an annotation, where these may be nested more deeply than
     # a record may be.
@@ -266,7 +262,7 @@ def claimed(key: str, chosen: KnownPolicy, preempted: shapes.PolicyRef | None) -
     suspension = spec.suspension or policy_objects.Suspension()
     return decisions.BindingClaimed(
         key=key,
-        policy=claims.reference(chosen.policy),
+        policy=chosen.policy.ref,
         permanent_id=chosen.permanent_id,
         version=chosen.version,
         placement=spec.placement,

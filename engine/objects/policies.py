@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from engine.kubeapi.values import selectors
 from engine.objects import placements
-from events import json_values, kube_objects, vocabulary
+from events import json_values, kube_objects, shapes, vocabulary
 
 PROPAGATION_POLICY: Final = "PropagationPolicy"
 CLUSTER_PROPAGATION_POLICY: Final = "ClusterPropagationPolicy"
@@ -165,6 +165,10 @@ class Policy(Struct, frozen=True, kw_only=True, rename="camel"):
     kind: str
     metadata: Metadata = Metadata()
     spec: PolicySpec = PolicySpec()
+
+    @property
+    def ref(self) -> shapes.PolicyRef:
+        return shapes.PolicyRef(kind=self.kind, name=self.metadata.name, namespace=self.metadata.namespace)
 
     @property
     def is_deleting(self) -> bool:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from engine.objects import placements
 from engine.objects.policies import ResourceSelector
-from events import kube_objects
+from events import kube_objects, shapes
 
 OVERRIDE_POLICY: Final = "OverridePolicy"
 CLUSTER_OVERRIDE_POLICY: Final = "ClusterOverridePolicy"
@@ -61,6 +61,10 @@ class OverridePolicy(Struct, frozen=True, kw_only=True, rename="camel"):
     kind: str
     metadata: Metadata = Metadata()
     spec: OverrideSpec = OverrideSpec()
+
+    @property
+    def ref(self) -> shapes.PolicyRef:
+        return shapes.PolicyRef(kind=self.kind, name=self.metadata.name, namespace=self.metadata.namespace)
 
     @property
     def rules(self) -> tuple[Rule, ...]:

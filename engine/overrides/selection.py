@@ -26,10 +26,6 @@ class KnownOverride(Struct, frozen=True):
     offset: int
 
 
-def reference(policy: OverridePolicy) -> shapes.PolicyRef:
-    return shapes.PolicyRef(kind=policy.kind, name=policy.metadata.name, namespace=policy.metadata.namespace)
-
-
 class Overrides:
     """All override policies, indexed so that a template that no policy selects costs almost nothing."""
 
@@ -47,7 +43,7 @@ class Overrides:
 
     def put(self, override: KnownOverride) -> None:
         """Add a policy, replacing the one with the same reference."""
-        ref = reference(override.policy)
+        ref = override.policy.ref
         self.remove(ref)
         self._policies[ref] = override
         selection = self._selections[ref] = Selection(override.policy.selectors)
@@ -97,7 +93,7 @@ class Overrides:
         return tuple(refs)
 
     def _ref(self, override: KnownOverride, rules: tuple[int, ...]) -> shapes.OverrideRef:
-        ref = reference(override.policy)
+        ref = override.policy.ref
         refs = self._refs.setdefault(ref, {})
         if rules not in refs:
             refs[rules] = shapes.OverrideRef(

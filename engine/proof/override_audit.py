@@ -125,12 +125,12 @@ class OverrideAudit:
             self._basis, self._changed, self._policies = basis, selection.Overrides(), {}
             for known in facts.overrides:
                 policy = self._rules.override(known.policy)
-                self._policies[selection.reference(policy)] = policy
+                self._policies[policy.ref] = policy
                 self._changed.put(selection.KnownOverride(policy, known.offset))
         return self._changed
 
     def _overriders(self, ref: OverrideRef) -> list[msgspec.Raw]:
-        rules = self._policies[_policy(ref)].rules
+        rules = self._policies[ref.policy].rules
         return [rules[index].overriders for index in ref.rules]
 
     async def _template(self, render_input: manifests.RenderInput) -> bytes | None:
@@ -161,13 +161,9 @@ def _selected(
     return overrides.rules_for(selecting, cluster, facts.fleet)
 
 
-def _policy(ref: OverrideRef) -> PolicyRef:
-    return PolicyRef(kind=ref.kind, name=ref.name, namespace=ref.namespace)
-
-
 def _reasons(before: Iterable[OverrideRef], after: Iterable[OverrideRef]) -> Iterator[str]:
     """Yield a phrase about each policy that differs."""
-    old, new = ({_policy(ref): ref for ref in refs} for refs in (before, after))
+    old, new = ({ref.policy: ref for ref in refs} for refs in (before, after))
     for policy in {**old, **new}:
         name = f"{policy.kind} {policy.namespace}/{policy.name}".replace(" /", " ")
         if policy not in new:

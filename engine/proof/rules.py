@@ -13,7 +13,6 @@ from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log import port, reading
 from engine.objects import policies as policy_objects
 from engine.overrides import policies as override_policies
-from engine.overrides import selection
 from events import attributes, catalogue, codec, decisions, policies, records, shapes, topics
 from events.json_values import DECODING_ERRORS, Json
 from events.kube_objects import KubeObject
@@ -48,7 +47,7 @@ class Rules(Struct, frozen=True, kw_only=True):
 
     def override(self, policy: override_policies.OverridePolicy) -> override_policies.OverridePolicy:
         """Return an override policy with the changes of these rules."""
-        ref = selection.reference(policy)
+        ref = policy.ref
         if ref not in self.overrides:
             return policy
         head = {"name": ref.name, "namespace": ref.namespace}
@@ -111,10 +110,8 @@ class ChangedLog:
     def _changed_decoded(self, record: StoredRecord) -> StoredRecord:
         match codec.decode(record):
             case codec.Decoded(envelope, policies.PolicyApplied() as applied):
-                manifest = msgspec.json.decode(applied.manifest, type=policy_objects.Policy)
-                metadata = manifest.metadata
-                ref = PolicyRef(kind=manifest.kind, name=metadata.name, namespace=metadata.namespace)
-                data = structs.replace(applied, manifest=self._rules.manifest(ref, applied.manifest))
+                policy = msgspec.json.decode(applied.manifest, type=policy_objects.Policy)
+                data = structs.replace(applied, manifest=self._rules.manifest(policy.ref, applied.manifest))
                 return _with_data(record, envelope, data)
             case codec.Decoded(envelope, decisions.BindingClaimed() as claim):
                 return _with_data(record, envelope, self._rules.claim(claim))

@@ -75,16 +75,16 @@ def _index(known: list[policies.Policy]) -> claims.PolicyIndex:
 def _propagate(case: _Input) -> _Answer:
     verdict = claims.claim(_index(case.decoded_policies()), case.resource, case.claimed_by)
     error = "no matched propagation policy" if verdict.outcome == claims.Outcome.UNMATCHED else ""
-    return _Answer(claims.reference(verdict.policy) if verdict.policy else None, error)
+    return _Answer(verdict.policy.ref if verdict.policy else None, error)
 
 
 def _preempt(case: _Input) -> _Answer:
     """Consider only the policy ``by``, and only if the template is claimed."""
     if case.claimed_by is None:
         return _Answer(None, "")
-    involved = [p for p in case.decoded_policies() if claims.reference(p) in (case.by, case.claimed_by)]
+    involved = [p for p in case.decoded_policies() if p.ref in (case.by, case.claimed_by)]
     verdict = claims.claim(_index(involved), case.resource, case.claimed_by, preemption=case.preemption_gate)
-    return _Answer(claims.reference(verdict.policy) if verdict.policy else None, "")
+    return _Answer(verdict.policy.ref if verdict.policy else None, "")
 
 
 def _answer(vector: vectors.Vector) -> _Answer:

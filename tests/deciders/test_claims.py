@@ -86,10 +86,10 @@ def test_index_finds_the_same_policy_as_a_scan(
     written: list[policies.Policy], removed: list[policies.Policy], template: Template
 ) -> None:
     index = _index(*written)
-    known = {claims.reference(policy): policy for policy in written}
+    known = {policy.ref: policy for policy in written}
     for policy in removed:
-        ref = claims.reference(policy)
-        index.remove(ref.kind, ref.namespace, ref.name)
+        ref = policy.ref
+        index.remove(ref)
         known.pop(ref, None)
     assert index.best(template) == _scanned(list(known.values()), template)
     assert len(index) == len(known)
@@ -99,7 +99,7 @@ def test_index_finds_the_same_policy_as_a_scan(
 def test_order_of_writes_does_not_matter(
     written: list[policies.Policy], template: Template, chance: random.Random
 ) -> None:
-    newest = list({claims.reference(policy): policy for policy in written}.values())
+    newest = list({policy.ref: policy for policy in written}.values())
     shuffled = list(newest)
     chance.shuffle(shuffled)
     assert _index(*shuffled).best(template) == _index(*newest).best(template)
@@ -110,7 +110,7 @@ def test_order_of_writes_does_not_matter(
 def test_claim_is_kept_despite_other_policies(
     others: list[policies.Policy], holder: policies.Policy, template: Template
 ) -> None:
-    ref = claims.reference(holder)
+    ref = holder.ref
     verdict = claims.claim(_index(*others, holder), template, ref)
     assert verdict.policy == holder
     assert (verdict.outcome == claims.Outcome.HELD) == (
@@ -124,12 +124,12 @@ def test_preempting_policy_is_not_preempted_in_turn(
     others: list[policies.Policy], holder: policies.Policy, template: Template
 ) -> None:
     index = _index(*others, holder)
-    taken = claims.claim(index, template, claims.reference(holder), preemption=True)
+    taken = claims.claim(index, template, holder.ref, preemption=True)
     if taken.outcome != claims.Outcome.PREEMPTED or taken.policy is None:
         assert taken.policy in (holder, None)
         return
     assert Selection(taken.policy.selectors).selects(template)
-    kept = claims.claim(index, template, claims.reference(taken.policy), preemption=True)
+    kept = claims.claim(index, template, taken.policy.ref, preemption=True)
     assert (kept.outcome, kept.policy) == (claims.Outcome.HELD, taken.policy)
 
 
@@ -137,9 +137,9 @@ def test_name_outranks_labels_and_labels_outrank_kind() -> None:
     by_kind, by_labels, by_name = _policy("a"), _policy("b", by_labels=True), _policy("c", of="web")
     index = _index(by_kind, by_labels, by_name)
     assert index.best(_WEB) == by_name
-    index.remove("PropagationPolicy", "shop", "c")
+    index.remove(shapes.PolicyRef(kind="PropagationPolicy", namespace="shop", name="c"))
     assert index.best(_WEB) == by_labels
-    index.remove("PropagationPolicy", "shop", "b")
+    index.remove(shapes.PolicyRef(kind="PropagationPolicy", namespace="shop", name="b"))
     assert index.best(_WEB) == by_kind
 
 
@@ -151,7 +151,7 @@ def test_rewritten_policy_replaces_itself() -> None:
 
 def test_preemption_needs_the_feature_the_field_a_match_by_name_and_a_higher_priority() -> None:
     holder = _policy("holder", priority=1)
-    claimed = claims.reference(holder)
+    claimed = holder.ref
     wishing = _policy("wishing", of="web", priority=2, preemption="Always")
     assert claims.claim(_index(holder, wishing), _WEB, claimed).outcome == claims.Outcome.HELD
     assert claims.claim(_index(holder, wishing), _WEB, claimed, preemption=True).policy == wishing
@@ -168,13 +168,11 @@ def test_preemption_needs_the_feature_the_field_a_match_by_name_and_a_higher_pri
 
 def test_claim_lapses_when_its_policy_no_longer_selects_the_template() -> None:
     lapsed, other = _policy("lapsed", of="db"), _policy("other")
-    verdict = claims.claim(_index(lapsed, other), _WEB, claims.reference(lapsed))
+    verdict = claims.claim(_index(lapsed, other), _WEB, lapsed.ref)
     assert verdict == claims.Verdict(claims.Outcome.LAPSED, lapsed)
 
 
 def test_claim_of_a_deleted_policy_is_void() -> None:
     deleted, other = _policy("gone"), _policy("other")
-    assert claims.claim(_index(other), _WEB, claims.reference(deleted)) == claims.Verdict(
-        claims.Outcome.WON, other
-    )
-    assert claims.claim(_index(), _WEB, claims.reference(deleted)).outcome == claims.Outcome.UNMATCHED
+    assert claims.claim(_index(other), _WEB, deleted.ref) == claims.Verdict(claims.Outcome.WON, other)
+    assert claims.claim(_index(), _WEB, deleted.ref).outcome == claims.Outcome.UNMATCHED

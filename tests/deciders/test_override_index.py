@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from engine.objects import clusters
 from engine.overrides import policies as overrides_policies
-from engine.overrides import selection
 from engine.overrides.selection import KnownOverride, Overrides
 from engine.placement import fleet
 from events.json_values import Json
@@ -88,14 +87,14 @@ def test_index_finds_the_same_overrides_as_a_scan(
     index = Overrides()
     known: dict[object, overrides_policies.OverridePolicy] = {}
     for offset, (policy, comes) in enumerate(changes):
-        ref = selection.reference(policy)
+        ref = policy.ref
         if comes:
             index.put(KnownOverride(policy, offset))
             known[ref] = policy
         else:
             index.remove(ref)
             known.pop(ref, None)
-    assert {selection.reference(known_override.policy) for known_override in index} == set(known)
+    assert {known_override.policy.ref for known_override in index} == set(known)
     rebuilt = Overrides()
     for known_override in sorted(index, key=lambda known_override: known_override.offset):
         rebuilt.put(known_override)
