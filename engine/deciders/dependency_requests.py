@@ -12,7 +12,6 @@ from engine.deciders.facts import Facts
 from engine.deciders.state import Binding, Template
 from engine.deciders.step_outputs import Outputs, View
 from engine.objects import dependencies, interpreters
-from engine.objects.dependencies import Dependency
 from events import decisions, enums, json_paths, kube_objects, limits, links, shapes, vocabulary
 from events.validation import names
 
@@ -74,24 +73,28 @@ def _current_dependencies(
     interpreter = facts.interpreter(template.ref)
     declared = _declared_dependencies(template, interpreter.spec) if interpreter else ()
     # The write API refuses longer lists; if another producer wrote one, the first entries are used.
-    return tuple(map(_reference, (*template.dependencies, *declared)[: limits.DEPENDENCIES_MAX]))
+    return (*template.dependencies, *declared)[: limits.DEPENDENCIES_MAX]
 
 
-def _declared_dependencies(template: Template, spec: interpreters.Interpretation) -> tuple[Dependency, ...]:
+def _declared_dependencies(
+    template: Template, spec: interpreters.Interpretation
+) -> tuple[shapes.WorkloadRef, ...]:
     """Return the dependencies that a custom kind's interpreter finds, except those in ``template.dependencies``."""
     namespace = template.ref.namespace
     if not (spec.dependencies or spec.pod_spec_paths) or not template.custom:
         return ()
     value: object = kube_objects.decoded(msgspec.json.decode, template.custom)
     referenced = {
-        Dependency(dependency.api_version, dependency.kind, namespace, name)
+        shapes.WorkloadRef(
+            api_version=dependency.api_version, kind=dependency.kind, namespace=namespace, name=name
+        )
         for dependency in spec.dependencies
         for name in json_paths.values_at(value, dependency.names_path)
         if isinstance(name, str) and names.is_object_name(name)
     }
     for pod in interpreters.pod_specs(value, spec) if namespace else ():
         referenced.update(dependencies.of_pod(namespace, pod))
-    return tuple(sorted(referenced.difference(template.dependencies)))
+    return dependencies.ordered(referenced.difference(template.dependencies))
 
 
 def _clusters(binding: Binding, facts: Facts) -> tuple[str, ...]:
@@ -100,12 +103,3 @@ def _clusters(binding: Binding, facts: Facts) -> tuple[str, ...]:
     named = {*(name for name, _ in binding.clusters), *leaving}
     # If scheduling failed, the binding may still name a cluster that is no longer a member; leave such a cluster out.
     return tuple(sorted(name for name in named if facts.fleet.get(name) is not None))
-
-
-def _reference(dependency: Dependency) -> shapes.WorkloadRef:
-    return shapes.WorkloadRef(
-        api_version=dependency.api_version,
-        kind=dependency.kind,
-        name=dependency.name,
-        namespace=dependency.namespace,
-    )

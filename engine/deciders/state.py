@@ -12,7 +12,6 @@ from msgspec import Struct
 from engine.deciders.ledgers import GroupMember, Ledger, QuotaClaim, WorkloadGroup
 from engine.domain import bindings, rebalancers
 from engine.objects import workloads
-from engine.objects.dependencies import Dependency
 from engine.objects.priorities import PriorityClass
 from events.cluster_decisions import ClusterJudged
 from events.decisions import ClaimRefused, DependenciesDistributed
@@ -54,7 +53,7 @@ class Template(Struct, frozen=True, gc=False):
     size: workloads.Size
     custom: bytes = b""
     """Manifest of a custom kind; read again when an interpreter of the kind is applied or deleted."""
-    dependencies: tuple[Dependency, ...] = ()
+    dependencies: tuple[WorkloadRef, ...] = ()
     """Objects that the template refers to."""
     priority_class: PriorityClass | None = None
     """Content of the class if the template is a PriorityClass."""

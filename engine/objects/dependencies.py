@@ -7,14 +7,15 @@ member cluster creates them. Fields of an unexpected type refer to nothing, sinc
 validate templates. This module does not check whether the objects exist.
 """
 
-from collections.abc import Callable, Iterator
+import operator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import msgspec
-from msgspec import Struct
 
 from events import limits, vocabulary
 from events.json_values import DECODING_ERRORS, at, list_at
+from events.shapes import WorkloadRef
 from events.validation import names
 
 CONFIG_MAP: Final = "ConfigMap"
@@ -55,16 +56,9 @@ _References = Iterator[tuple[str, object]]
 _DECODE: Final[Callable[[bytes], object]] = msgspec.json.Decoder().decode
 
 
-class Dependency(Struct, frozen=True, gc=False, array_like=True, order=True):
-    api_version: str
-    kind: str
-    namespace: str
-    name: str
-
-
 def dependencies(
     api_version: str, kind: str, namespace: str, manifest: msgspec.Raw | bytes
-) -> tuple[Dependency, ...]:
+) -> tuple[WorkloadRef, ...]:
     """Return the objects that a template refers to, sorted and without repetitions; empty for other kinds."""
     pod_path = _POD_PATHS.get((api_version, kind))
     if not namespace or (pod_path is None and (api_version, kind) != vocabulary.INGRESS):
@@ -77,10 +71,15 @@ def dependencies(
     except DECODING_ERRORS:
         return ()
     references = _ingress(root) if pod_path is None else _workload(kind, root, pod_path)
-    return tuple(sorted(set(_needed(references, namespace))))
+    return ordered(_needed(references, namespace))
 
 
-def of_pod(namespace: str, pod: object) -> Iterator[Dependency]:
+def ordered(needed: Iterable[WorkloadRef]) -> tuple[WorkloadRef, ...]:
+    """Return references in a total order and without repetitions."""
+    return tuple(sorted(set(needed), key=operator.attrgetter("sort_key")))
+
+
+def of_pod(namespace: str, pod: object) -> Iterator[WorkloadRef]:
     """Yield the objects to which a pod spec refers, in any order and with repetitions."""
     return _needed(_pod(pod), namespace)
 
@@ -107,10 +106,10 @@ def _may_refer(raw: bytes) -> bool:
     )
 
 
-def _needed(references: _References, namespace: str) -> Iterator[Dependency]:
+def _needed(references: _References, namespace: str) -> Iterator[WorkloadRef]:
     for kind, name in references:
         if isinstance(name, str) and len(name) <= limits.NAME_CHARS_MAX and names.SUBDOMAIN.fullmatch(name):
-            yield Dependency(_API_VERSION, kind, namespace, name)
+            yield WorkloadRef(api_version=_API_VERSION, kind=kind, namespace=namespace, name=name)
 
 
 def _ingress(root: object) -> _References:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.objects.dependencies import dependencies
+from engine.objects.dependencies import dependencies, ordered
 from events.json_values import Json
 
 DEPLOYMENT = ("apps/v1", "Deployment")
@@ -135,4 +135,4 @@ def test_any_shape_is_read(pod: object, part: object, field: str) -> None:
     odd = {field: [part, {"secret": part, "env": part, "envFrom": [part], "name": part}], "x": pod}
     for root in (pod, odd, {"spec": pod}, {"spec": odd}):
         needed = dependencies("v1", "Pod", "shop", msgspec.json.encode(root))
-        assert list(needed) == sorted(set(needed))
+        assert needed == ordered(needed)
