@@ -1,12 +1,7 @@
-"""Shards that a worker does not claim until a pause has passed: quarantined and fenced ones. Other shards continue.
-
-A pause doubles each time, up to a limit.
-"""
+"""Shards that a worker does not claim until a pause has passed: quarantined and fenced ones. Other shards continue."""
 
 from collections.abc import Callable, Iterable
 from typing import Final
-
-from msgspec import Struct
 
 from engine import diagnostics
 from engine.log import port
@@ -23,92 +18,73 @@ FENCED_MS_MAX: Final = 80_000
 _log = diagnostics.logger(__name__)
 
 
-class _Failure(Struct):
-    """The error of a shard, the end of its quarantine, and the length of the next one."""
+class PausedShards:
+    """Shards that are not claimed for a pause, which doubles each time up to ``longest_ms``.
 
-    error: port.LogError
-    until_ms: int
-    pause_ms: int
+    Used for shards that another worker has fenced: during a reassignment a shard may be assigned to two workers, which
+    fence each other. The pause lets the other worker complete its recovery even on a slow machine.
+    """
+
+    def __init__(
+        self, clock: Callable[[], int], first_ms: int = FENCED_MS, longest_ms: int = FENCED_MS_MAX
+    ) -> None:
+        self._clock = clock
+        self._first_ms = first_ms
+        self._longest_ms = longest_ms
+        self._until_ms: dict[int, int] = {}
+        self._pauses_ms: dict[int, int] = {}
+
+    def pause(self, shard: int) -> int:
+        """Do not claim a shard until a pause has passed; return the length of the pause in milliseconds."""
+        pause_ms = self._pauses_ms.get(shard, self._first_ms)
+        self._until_ms[shard] = self._clock() + pause_ms
+        self._pauses_ms[shard] = min(2 * pause_ms, self._longest_ms)
+        return pause_ms
+
+    def is_paused(self, shard: int) -> bool:
+        """Whether the pause of a shard is still running."""
+        return self._until_ms.get(shard, 0) > self._clock()
+
+    def retain(self, shards: Iterable[int]) -> None:
+        """End all pauses; of all shards but these, forget how long they were."""
+        self._until_ms.clear()
+        self._pauses_ms = {shard: self._pauses_ms[shard] for shard in shards if shard in self._pauses_ms}
+
+    def dues_ms(self) -> list[int]:
+        """Return the times at which the pauses that are running end."""
+        now_ms = self._clock()
+        return [until_ms for until_ms in self._until_ms.values() if until_ms > now_ms]
 
 
-class Quarantine:
+class Quarantine(PausedShards):
     """The quarantined shards of one worker: their records are missing or damaged, so they are skipped for a while.
 
     Each is retried after its pause: an operator may have restored the records, or a snapshot that needs fewer of them.
     """
 
     def __init__(self, clock: Callable[[], int]) -> None:
-        self._clock = clock
-        self._failures: dict[int, _Failure] = {}
+        super().__init__(clock, QUARANTINE_MS, QUARANTINE_MS_MAX)
+        self._errors: dict[int, port.LogError] = {}
 
     def put(self, shard: int, error: port.LogError) -> None:
         """Quarantine a shard for a while and log the reason."""
-        previous = self._failures.get(shard)
-        pause_ms = previous.pause_ms if previous else QUARANTINE_MS
+        pause_ms = self.pause(shard)
         _log.error("shard quarantined", shard=shard, error=str(error), retry_in_s=pause_ms / 1_000)
-        self._failures[shard] = _Failure(
-            error, self._clock() + pause_ms, min(2 * pause_ms, QUARANTINE_MS_MAX)
-        )
-
-    def is_quarantined(self, shard: int) -> bool:
-        """Whether a shard is to be skipped now."""
-        failure = self._failures.get(shard)
-        return failure is not None and failure.until_ms > self._clock()
+        self._errors[shard] = error
 
     def release(self, shards: Iterable[int]) -> None:
         """End the quarantine of these shards; they were recovered."""
         for shard in shards:
-            if self._failures.pop(shard, None) is not None:
+            if self._errors.pop(shard, None) is not None:
+                self._until_ms.pop(shard, None)
+                self._pauses_ms.pop(shard, None)
                 _log.info("shard recovered", shard=shard)
 
     def retain(self, shards: Iterable[int]) -> None:
-        """Forget the failures of all other shards, and let these shards be retried at once."""
-        retained = set(shards)
-        self._failures = {shard: failure for shard, failure in self._failures.items() if shard in retained}
-        for failure in self._failures.values():
-            failure.until_ms = 0
-
-    def dues_ms(self) -> list[int]:
-        """Return the times at which the shards skipped now are retried."""
-        now_ms = self._clock()
-        return [failure.until_ms for failure in self._failures.values() if failure.until_ms > now_ms]
+        """Let these shards be retried at once; forget the errors of all other shards."""
+        super().retain(shards)
+        self._errors = {shard: error for shard, error in self._errors.items() if shard in self._pauses_ms}
 
     def errors(self) -> dict[int, port.LogError]:
         """Return the error of each quarantined shard; its message names the remedy."""
-        return {shard: failure.error for shard, failure in sorted(self._failures.items())}
-
-
-class FencedShards:
-    """Shards that are assigned to this worker, but that another worker has fenced.
-
-    During a reassignment a shard may be assigned to two workers, which fence each other. A fenced worker does not claim
-    the shard for a pause, which doubles each time, so that the other can complete its recovery even on a slow machine.
-    A new assignment ends all pauses.
-    """
-
-    def __init__(self, clock: Callable[[], int]) -> None:
-        self._clock = clock
-        self._until_ms: dict[int, int] = {}
-        self._pauses_ms: dict[int, int] = {}
-
-    def fence(self, shards: Iterable[int]) -> None:
-        """Do not claim these shards until a pause has passed; it doubles with each call, up to ``FENCED_MS_MAX``."""
-        now_ms = self._clock()
-        for shard in shards:
-            pause_ms = self._pauses_ms.get(shard, FENCED_MS)
-            self._until_ms[shard] = now_ms + pause_ms
-            self._pauses_ms[shard] = min(2 * pause_ms, FENCED_MS_MAX)
-
-    def forget(self) -> None:
-        """Forget all pauses: a new assignment has arrived, so every assigned shard may be tried at once."""
-        self._until_ms.clear()
-        self._pauses_ms.clear()
-
-    def is_fenced(self, shard: int) -> bool:
-        """Whether the pause of a shard is still running."""
-        return self._until_ms.get(shard, 0) > self._clock()
-
-    def dues_ms(self) -> list[int]:
-        """Return the times at which the fenced shards may be tried again."""
-        now_ms = self._clock()
-        return [until_ms for until_ms in self._until_ms.values() if until_ms > now_ms]
+        return dict(sorted(self._errors.items()))

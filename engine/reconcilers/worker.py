@@ -64,7 +64,7 @@ class Worker:
         self._clock = clock
         self._owner = owner or sole_ownership.SoleOwner(log)
         self._assigned = tuple(sorted(shards))
-        self._fenced = paused_shards.FencedShards(clock)
+        self._fenced = paused_shards.PausedShards(clock)
         self._quarantine = paused_shards.Quarantine(clock)
         self._snapshots = SnapshotSchedule(log, clock, storage)
         self.measures = turns.Measures()
@@ -86,7 +86,7 @@ class Worker:
     def assign(self, shards: Iterable[int]) -> None:
         """Set the shards to own from the next turn on; shards that stay keep their state in memory."""
         self._assigned = tuple(sorted(shards))
-        self._fenced.forget()
+        self._fenced.retain(())
         self._quarantine.retain(self._assigned)
 
     async def recover(self) -> None:
@@ -162,7 +162,7 @@ class Worker:
         return [
             shard
             for shard in self._assigned
-            if not self._fenced.is_fenced(shard) and not self._quarantine.is_quarantined(shard)
+            if not self._fenced.is_paused(shard) and not self._quarantine.is_paused(shard)
         ]
 
     async def _adjust(self) -> None:
@@ -366,7 +366,8 @@ class Worker:
 
     def fence(self, shards: Sequence[int]) -> None:
         """Stop claiming shards that another worker fenced, until their pauses or the current assignment end."""
-        self._fenced.fence(shards)
+        for shard in shards:
+            self._fenced.pause(shard)
 
     async def _wait(self) -> None:
         """Return when new inputs, a timer, a due snapshot, a check or a retry of a shard need a turn."""
