@@ -23,29 +23,25 @@ def decide(binding: Binding, view: View) -> Outputs[None]:
     failover = binding.claim.failover if binding.claim else None
     if failover is None:
         return
-    replicas = dict(binding.clusters)
-    before = state_preservation.clusters_before(binding, failover.preserved)
-    for cluster, deadline_ms in list(_deadlines(binding, failover)):
-        if deadline_ms > view.time_ms:
-            continue
-        mode = failover.purge_mode
-        state = state_preservation.Preserved(binding, cluster, failover.preserved)
-        yield decisions.EvictionStarted(
+    mode, rules = failover.purge_mode, failover.preserved
+    evictions = [
+        decisions.EvictionStarted(
             key=binding.key,
             cluster=cluster,
             reason=_REASON,
             producer=_PRODUCER if "/" in binding.key else _PRODUCER_OF_CLUSTER_SCOPED,
             purge_mode=mode,
             created_ms=view.time_ms,
-            replicas=replicas[cluster],
             grace_period_seconds=failover.grace_period_seconds
             if mode == vocabulary.PURGE_GRACEFULLY
             else None,
             suppress_deletion=True if mode == vocabulary.PURGE_NEVER else None,
-            labels=state.labels,
-            clusters_before=before,
-            not_preserved=state.missing,
         )
+        for cluster, deadline_ms in _deadlines(binding, failover)
+        if deadline_ms <= view.time_ms
+    ]
+    # All states are read before the first eviction is emitted, which removes its cluster from the binding.
+    yield from [state_preservation.with_state(started, binding, rules) for started in evictions]
 
 
 def due_ms(binding: Binding) -> int:

@@ -48,23 +48,19 @@ def decide(binding: Binding, view: View) -> Outputs[None]:
     for request in sorted(requests, key=lambda request: (request.cluster, -request.priority, request.by)):
         if not _is_valid(binding, request, view.time_ms):
             continue
-        rules = binding.claim.preserved if binding.claim else ()
-        state = state_preservation.Preserved(binding, request.cluster, rules)
-        yield decisions.EvictionStarted(
+        started = decisions.EvictionStarted(
             key=binding.key,
             cluster=request.cluster,
             reason=PREEMPTED,
             producer=_PRODUCER,
             purge_mode=vocabulary.PURGE_DIRECTLY,
             created_ms=view.time_ms,
-            replicas=dict(binding.clusters)[request.cluster],
             grace_period_seconds=EXCLUSION_SECONDS,
-            labels=state.labels,
-            clusters_before=state_preservation.clusters_before(binding, rules),
-            not_preserved=state.missing,
             by=request.by,
             held=True,
         )
+        rules = binding.claim.preserved if binding.claim else ()
+        yield state_preservation.with_state(started, binding, rules)
 
 
 def release(binding: Binding) -> Outputs[None]:

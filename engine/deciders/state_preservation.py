@@ -14,7 +14,7 @@ from msgspec import structs
 
 from engine.deciders.state import Binding
 from engine.domain.bindings import Claim
-from events import shapes, vocabulary
+from events import decisions, shapes, vocabulary
 from events.validation import names
 
 _NOTHING: Final[dict[str, str]] = {}
@@ -22,21 +22,31 @@ _PLAIN: Final = shapes.Reading()
 _SHOWN_CHARS_MAX: Final = 64
 
 
-class Preserved:
-    """Preserved state of a binding that leaves a cluster: ``labels``, and in ``missing`` why others are not set."""
+def with_state(
+    started: decisions.EvictionStarted, binding: Binding, rules: Sequence[shapes.StateRule]
+) -> decisions.EvictionStarted:
+    """Return an eviction that is about to be decided, with the binding's replicas and state in the cluster.
 
-    def __init__(self, binding: Binding, cluster: str, rules: Sequence[shapes.StateRule]) -> None:
-        self.labels: dict[str, str] = {}
-        self.missing: dict[str, str] = {}
-        report = binding.reports.get(cluster) if rules else None
-        for rule in rules:
-            value = report.values.get(rule.path) if report else None
-            if value is None:
-                self.missing[rule.alias] = f"nothing was reported at {rule.path}"
-            elif not value or not names.is_label_value(value):
-                self.missing[rule.alias] = f"{value[:_SHOWN_CHARS_MAX]!r} is no value for a label"
-            else:
-                self.labels[rule.alias] = value
+    The binding must still be in the cluster.
+    """
+    labels: dict[str, str] = {}
+    missing: dict[str, str] = {}
+    report = binding.reports.get(started.cluster) if rules else None
+    for rule in rules:
+        value = report.values.get(rule.path) if report else None
+        if value is None:
+            missing[rule.alias] = f"nothing was reported at {rule.path}"
+        elif not value or not names.is_label_value(value):
+            missing[rule.alias] = f"{value[:_SHOWN_CHARS_MAX]!r} is no value for a label"
+        else:
+            labels[rule.alias] = value
+    return structs.replace(
+        started,
+        replicas=dict(binding.clusters)[started.cluster],
+        labels=labels,
+        clusters_before=tuple(name for name, _ in binding.clusters) if rules else (),
+        not_preserved=missing,
+    )
 
 
 def reading(claim: Claim | None, kind_reading: shapes.Reading | None) -> shapes.Reading | None:
@@ -60,8 +70,3 @@ def labels(binding: Binding, cluster: str) -> dict[str, str]:
     if not is_assigned or newest.purge_mode != vocabulary.PURGE_DIRECTLY or cluster in newest.clusters_before:
         return _NOTHING
     return newest.labels
-
-
-def clusters_before(binding: Binding, rules: Sequence[shapes.StateRule]) -> tuple[str, ...]:
-    """Return the binding's clusters if there are rules to preserve state, else an empty tuple."""
-    return tuple(name for name, _ in binding.clusters) if rules else ()

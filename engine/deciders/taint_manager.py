@@ -50,31 +50,30 @@ def decide(binding: Binding, view: View, *, is_changed: bool) -> Outputs[bool]:
         yield decisions.EvictionFinished(
             key=binding.key, cluster=eviction.task.cluster, reason=eviction.reason
         )
-    replicas = dict(binding.clusters)
+    # Collected before the first one is emitted, which removes its cluster from the binding.
+    yield from list(_due_evictions(binding, view))
+    is_restored = yield from last_copy.restore(binding, ended_evictions, view)
+    if not is_restored and binding.claim is None:
+        yield from last_copy.decide_unclaimed(binding)
+    return bool(ended_evictions)
+
+
+def _due_evictions(binding: Binding, view: View) -> Iterator[decisions.EvictionStarted]:
     rules = binding.claim.preserved if binding.claim else ()
-    before = state_preservation.clusters_before(binding, rules)
-    for cluster, deadline_ms in list(_deadlines(binding, view.facts, view.placements)):
+    mode = (binding.claim.purge_mode if binding.claim else "") or vocabulary.PURGE_GRACEFULLY
+    for cluster, deadline_ms in _deadlines(binding, view.facts, view.placements):
         if deadline_ms > view.time_ms:
             continue
-        state = state_preservation.Preserved(binding, cluster, rules)
-        mode = (binding.claim.purge_mode if binding.claim else "") or vocabulary.PURGE_GRACEFULLY
         is_left = _is_stranded(binding, cluster, view.facts)
-        yield decisions.EvictionStarted(
+        started = decisions.EvictionStarted(
             key=binding.key,
             cluster=cluster,
             reason=TERMINATING if is_left else eviction_rules.UNTOLERATED,
             producer=_PRODUCER,
             purge_mode=vocabulary.PURGE_DIRECTLY if is_left else mode,
             created_ms=view.time_ms,
-            replicas=replicas[cluster],
-            labels=state.labels,
-            clusters_before=before,
-            not_preserved=state.missing,
         )
-    is_restored = yield from last_copy.restore(binding, ended_evictions, view)
-    if not is_restored and binding.claim is None:
-        yield from last_copy.decide_unclaimed(binding)
-    return bool(ended_evictions)
+        yield state_preservation.with_state(started, binding, rules)
 
 
 def due_ms(binding: Binding, facts: Facts, placements: Placements, shard: ShardState) -> int:
