@@ -1,6 +1,6 @@
 """Keep decisions within the size of a record: readers refuse a larger one, and Kafka does not store it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
 
 import msgspec
@@ -23,11 +23,16 @@ def portions(items: tuple[_ItemT, ...]) -> Iterator[tuple[_ItemT, ...]]:
     if fits(items):
         yield items
         return
+    sizes = (len(msgspec.json.encode(item)) + 1 for item in items)
+    yield from split(items, sizes, limits.RECORD_BYTES_MAX - _REST_BYTES)
+
+
+def split(items: Iterable[_ItemT], sizes: Iterable[int], size_max: int) -> Iterator[tuple[_ItemT, ...]]:
+    """Split a list into portions of at most ``size_max``; a single larger item is a portion of its own."""
     portion: list[_ItemT] = []
     size = 0
-    for item in items:
-        item_size = len(msgspec.json.encode(item)) + 1
-        if portion and size + item_size > limits.RECORD_BYTES_MAX - _REST_BYTES:
+    for item, item_size in zip(items, sizes, strict=True):
+        if portion and size + item_size > size_max:
             yield tuple(portion)
             portion, size = [], 0
         portion.append(item)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from engine.deciders import needs as all_needs
-from engine.deciders import propagation
+from engine.deciders import propagation, record_sizes
 from engine.deciders.state import NOT_NEEDED, Binding, Need, ShardState, Template
 from engine.deciders.step_outputs import Outputs, View
 from events import decisions, keys
@@ -42,7 +42,8 @@ def decide(binding: Binding, view: View) -> Outputs[frozenset[str]]:
         return NO_CLUSTERS
     needs.ref = template.ref
     changed = tuple(_changed(needs, sorted(examined), template))
-    for portion in _portions(changed):
+    sizes = (len(requirer.clusters) + 1 for requirer in changed)
+    for portion in record_sizes.split(changed, sizes, _CLUSTERS_MAX):
         yield decisions.BindingRequired(key=binding.key, required_by=portion)
     if changed and not is_required and binding.claim is None and not (binding.clusters or binding.tasks):
         yield decisions.BindingWithdrawn(key=binding.key, reason=NOT_REQUIRED)
@@ -70,17 +71,3 @@ def _changed(
                 overwrites=terms.overwrites,
                 preserves=terms.preserves,
             )
-
-
-def _portions(changed: tuple[decisions.RequiredBy, ...]) -> Iterator[tuple[decisions.RequiredBy, ...]]:
-    portion: list[decisions.RequiredBy] = []
-    count = 0
-    for required_by in changed:
-        size = len(required_by.clusters) + 1
-        if portion and count + size > _CLUSTERS_MAX:
-            yield tuple(portion)
-            portion, count = [], 0
-        portion.append(required_by)
-        count += size
-    if portion:
-        yield tuple(portion)
