@@ -6,10 +6,6 @@ Records that must be written together form one batch of one partition, which the
 whole.
 """
 
-# aiokafka has annotations but no py.typed marker.
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-
 import asyncio
 import itertools
 from collections.abc import Iterator, Sequence

@@ -4,10 +4,6 @@ Time limits are shorter than aiokafka's: a hanging broker blocks a caller for at
 REBALLAST_REQUEST_MS.
 """
 
-# aiokafka has annotations but no py.typed marker.
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-
 import asyncio
 import contextlib
 import logging

@@ -4,10 +4,6 @@ Any replica may extend the sequence. Normally the replica that extended it last 
 another one takes over after 0.1 to 0.2 seconds, so records wait little longer than that for their numbers.
 """
 
-# aiokafka has annotations but no py.typed marker.
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-
 import asyncio
 import contextlib
 import itertools

@@ -5,10 +5,6 @@ partition in memory and reads older ones from the brokers. Offsets have gaps, be
 control records. The end of a partition is the offset after its last record that is not a control record.
 """
 
-# aiokafka has annotations but no py.typed marker.
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-
 import asyncio
 import itertools
 from collections import deque

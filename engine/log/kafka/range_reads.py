@@ -4,10 +4,6 @@ One consumer reads one range at a time. Records fetched beyond the requested one
 partition, so reading several partitions alternately takes one fetch per chunk, not one per read.
 """
 
-# aiokafka has annotations but no py.typed marker.
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-
 import asyncio
 import bisect
 from collections.abc import Sequence

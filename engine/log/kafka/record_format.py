@@ -1,9 +1,5 @@
 """Records in Kafka's form: keys and headers in UTF-8, values unchanged."""
 
-# aiokafka has annotations but no py.typed marker.
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-
 from aiokafka import ConsumerRecord
 
 from events import records

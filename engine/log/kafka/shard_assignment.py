@@ -4,10 +4,6 @@ The group fetches nothing and commits no offsets. It only determines which worke
 worker that started the shard's transactional producer last owns it.
 """
 
-# aiokafka has annotations but no py.typed marker.
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportUntypedBaseClass=false
-
 import asyncio
 from collections.abc import Callable
 from typing import Final

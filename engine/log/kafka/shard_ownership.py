@@ -8,10 +8,6 @@ own steps there is only a control record; the owner reads all other records ther
 step that continues the shard's chain, the ownership ends.
 """
 
-# aiokafka has annotations but no py.typed marker.
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-
 import asyncio
 import contextlib
 import itertools

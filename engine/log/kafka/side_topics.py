@@ -5,10 +5,6 @@ pieces, followed by a head that describes them. Snapshots alternate between two 
 older ones and the previous snapshot stays complete while the next is written. Snapshots are a cache and prove nothing.
 """
 
-# aiokafka has annotations but no py.typed marker.
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-
 import asyncio
 from collections.abc import Sequence
 from typing import Final

@@ -3,10 +3,6 @@
 Broker defaults must never delete records of the log: no compaction, no retention by time or size.
 """
 
-# aiokafka has annotations but no py.typed marker.
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
