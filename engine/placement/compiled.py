@@ -5,6 +5,8 @@ rules are those of the filter plugins of Karmada's scheduler.
 """
 
 import enum
+import operator
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -23,7 +25,12 @@ NO_API: Final = "cluster(s) did not have the API resource"
 NOT_SELECTED: Final = "cluster(s) did not match the placement cluster affinity constraint"
 _REPELLING: Final = frozenset({Effect.NO_SCHEDULE, Effect.NO_EXECUTE})
 _BY_VALUE: Final = frozenset({Operator.IN, Operator.NOT_IN})
-_PROPERTIES: Final = {"provider": "provider", "region": "region", "zone": "zones"}
+_PROPERTIES: Final[dict[str, tuple[str, Callable[[clusters.ClusterManifest], tuple[str, ...]]]]] = {
+    "provider": ("provider", lambda cluster: _texts(cluster.spec.provider)),
+    "region": ("region", lambda cluster: _texts(cluster.spec.region)),
+    "zone": ("zones", lambda cluster: cluster.spec.zones),
+}
+"""Properties of clusters that field selectors and spread constraints name: the name in messages, and the values."""
 
 
 class Strategy(enum.Enum):
@@ -155,7 +162,7 @@ class Compiled:
         self._properties = [
             _property_filter(constraint, fleet)
             for constraint in placement.spread_constraints
-            if _property(constraint)
+            if constraint.spread_by_field in _PROPERTIES
         ]
         self.weights = _static_weights(placement, fleet)
         self.regions = _region_ranks(fleet) if "region" in self.spread else None
@@ -264,16 +271,18 @@ def _label_mask(
 def _field_mask(
     requirement: selectors.Requirement, fleet: encoded_columns.ClusterColumns
 ) -> encoded_columns.Mask:
-    match requirement.key:
-        case "zone":
-            return fleet.column("zones", lambda cluster: cluster.spec.zones).mask(requirement.matches)
-        case "provider":
-            column = fleet.column("provider", lambda cluster: cluster.spec.provider)
-        case "region":
-            column = fleet.column("region", lambda cluster: cluster.spec.region)
-        case _:
-            column = fleet.column("unknown field", lambda _: "")
-    return column.mask(lambda value: requirement.matches((value,) if value else ()))
+    if requirement.key not in _PROPERTIES:
+        return np.full(len(fleet), requirement.matches(()))
+    return _property(requirement.key, fleet).mask(requirement.matches)
+
+
+def _property(field: str, fleet: encoded_columns.ClusterColumns) -> encoded_columns.Column[tuple[str, ...]]:
+    name, values_of = _PROPERTIES[field]
+    return fleet.column(f"property {name}", values_of)
+
+
+def _texts(value: str) -> tuple[str, ...]:
+    return (value,) if value else ()
 
 
 def _name_mask(names: tuple[str, ...], fleet: encoded_columns.ClusterColumns) -> encoded_columns.Mask:
@@ -302,26 +311,12 @@ def _taint_filter(placement: placements.Placement, fleet: encoded_columns.Cluste
     return Filter(numbers, list(codes), excused=True)
 
 
-def _property(constraint: placements.SpreadConstraint) -> str:
-    return _PROPERTIES.get(constraint.spread_by_field, "")
-
-
 def _property_filter(
     constraint: placements.SpreadConstraint, fleet: encoded_columns.ClusterColumns
 ) -> Filter:
     """Filter that excludes clusters without the property of a spread constraint, even if the constraint is ignored."""
-    match constraint.spread_by_field:
-        case "provider":
-            missing = fleet.column("provider", lambda cluster: cluster.spec.provider).mask(
-                lambda value: not value
-            )
-        case "region":
-            missing = fleet.column("region", lambda cluster: cluster.spec.region).mask(
-                lambda value: not value
-            )
-        case _:
-            missing = fleet.column("zones", lambda cluster: cluster.spec.zones).mask(lambda value: not value)
-    texts = ["", f"cluster(s) did not have {_property(constraint)} property"]
+    missing = _property(constraint.spread_by_field, fleet).mask(operator.not_)
+    texts = ["", f"cluster(s) did not have {_PROPERTIES[constraint.spread_by_field][0]} property"]
     return Filter(missing.astype(np.int64), texts, excused=False)
 
 
