@@ -59,16 +59,8 @@ class Fleet:
         if previous is None and len(self) >= CLUSTERS_MAX:
             msg = f"cluster {name}: a fleet holds at most {CLUSTERS_MAX} clusters; remove some first"
             raise FleetFullError(msg)
-        free_capacity = capacity.capacity(cluster)
-        self.changes += 1
-        self._manifests[name] = cluster
-        self._capacities[name] = free_capacity
-        if previous is None:
-            self._ordered = False
-        if previous is not None and _same_facts(previous, cluster):
-            self._refill(name, free_capacity)
-        else:
-            self._refill(name, free_capacity)
+        self._store(name, cluster)
+        if previous is None or not _same_facts(previous, cluster):
             self._drop_compiled()
 
     def report(self, name: str, summary: clusters.ResourceSummary | None) -> None:
@@ -78,12 +70,7 @@ class Fleet:
         """
         previous = self._manifests[name]
         status = msgspec.structs.replace(previous.status, resource_summary=summary)
-        cluster = msgspec.structs.replace(previous, status=status)
-        free_capacity = capacity.capacity(cluster)
-        self.changes += 1
-        self._manifests[name] = cluster
-        self._capacities[name] = free_capacity
-        self._refill(name, free_capacity)
+        self._store(name, msgspec.structs.replace(previous, status=status))
 
     def remove(self, name: str) -> None:
         """Remove a cluster; does nothing if it is unknown."""
@@ -218,6 +205,14 @@ class Fleet:
         self._models: resource_models.Models | None = None
         # If a cluster really has UNLIMITED free pods, `estimate` corrects the result.
         self.reaches_sentinel = any(free_capacity.pods >= capacity.UNLIMITED for free_capacity in capacities)
+
+    def _store(self, name: str, cluster: clusters.ClusterManifest) -> None:
+        free_capacity = capacity.capacity(cluster)
+        self.changes += 1
+        self._ordered = self._ordered and name in self._manifests
+        self._manifests[name] = cluster
+        self._capacities[name] = free_capacity
+        self._refill(name, free_capacity)
 
     def _refill(self, name: str, free_capacity: capacity.Capacity) -> None:
         """Write one cluster's capacity into the columns."""
