@@ -17,11 +17,11 @@ from projections.runner import Projector, Source
 from projections.store import Store
 
 _LOOK_BACK_RECORDS: Final = 2_048
-_MOMENTS_MAX: Final = 2
+_VIEWS_MAX: Final = 2
 
 
 class AsOfViews:
-    """As-of views in memory; at most ``_MOMENTS_MAX`` are kept, and one is used at a time."""
+    """As-of views in memory; at most ``_VIEWS_MAX`` are kept, and one is used at a time."""
 
     def __init__(self, log: Source, check: verdicts.Check) -> None:
         self._log = log
@@ -48,7 +48,7 @@ class AsOfViews:
             return exact[0]
         # Advance an earlier as-of view if there is one. Otherwise a new one is needed: close the one that
         # was advanced least recently.
-        while len(self._kept) >= _MOMENTS_MAX and not earlier:
+        while len(self._kept) >= _VIEWS_MAX and not earlier:
             await _close(self._kept.pop(0))
         projector = max(earlier, key=_folded, default=None)
         if projector is None:

@@ -44,11 +44,11 @@ class SingleSnapshotStorage:
     """``SnapshotStorage`` for a process that stores all its shards in one snapshot."""
 
     def __init__(self, store: SnapshotStore) -> None:
-        self._keeper = store
+        self._store = store
         self.is_shared = True
 
     def of(self, shards: Sequence[int]) -> Sequence[tuple[SnapshotStore, list[int]]]:
-        return [(self._keeper, list(shards))]
+        return [(self._store, list(shards))]
 
 
 class SnapshotFiles:

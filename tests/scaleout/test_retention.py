@@ -54,7 +54,7 @@ class Snapshots:
     def newest(self, shard: int) -> tuple[int, bytes]:
         """Return number and content of a shard's newest snapshot."""
 
-        def read(keeper: side_topics.ShardKeeper) -> tuple[int, bytes]:
+        def read(keeper: side_topics.ShardSnapshots) -> tuple[int, bytes]:
             number = keeper.numbers()[0]
             return number, keeper.read(number)
 
@@ -63,7 +63,7 @@ class Snapshots:
     def forget(self, shard: int) -> None:
         """Delete all snapshots of a shard."""
 
-        def drop(keeper: side_topics.ShardKeeper) -> None:
+        def drop(keeper: side_topics.ShardSnapshots) -> None:
             for number in keeper.numbers():
                 keeper.drop(number)
 
@@ -72,7 +72,7 @@ class Snapshots:
     def put_back(self, shard: int, number: int, snapshot: bytes) -> None:
         asyncio.run(self._with(shard, lambda keeper: keeper.write(number, [snapshot])))
 
-    async def _with(self, shard: int, work: Callable[[side_topics.ShardKeeper], _Result]) -> _Result:
+    async def _with(self, shard: int, work: Callable[[side_topics.ShardSnapshots], _Result]) -> _Result:
         snapshot_topic = side_topics.SnapshotTopic(self._at)
         try:
             ((keeper, _),) = snapshot_topic.of([shard])

@@ -29,7 +29,7 @@ async def topic(address: Address) -> AsyncIterator[side_topics.SnapshotTopic]:
     await snapshot_topic.close()
 
 
-def keeper(snapshot_topic: side_topics.SnapshotTopic) -> side_topics.ShardKeeper:
+def keeper(snapshot_topic: side_topics.SnapshotTopic) -> side_topics.ShardSnapshots:
     ((shard_keeper, shards),) = snapshot_topic.of([SHARD])
     assert shards == [SHARD]
     return shard_keeper

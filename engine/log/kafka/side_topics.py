@@ -88,9 +88,9 @@ class SnapshotTopic:
         self._appender = _Appender(address)
         self.is_shared = False
 
-    def of(self, shards: Sequence[int]) -> Sequence[tuple["ShardKeeper", list[int]]]:
+    def of(self, shards: Sequence[int]) -> Sequence[tuple["ShardSnapshots", list[int]]]:
         """Return a storage for each shard, with a list of this shard only: no snapshot covers several shards."""
-        return [(ShardKeeper(self, shard), [shard]) for shard in shards]
+        return [(ShardSnapshots(self, shard), [shard]) for shard in shards]
 
     async def records(self, shard: int, start: int, end: int) -> list[StoredRecord]:
         """Return the records of a shard's partition between two offsets."""
@@ -112,7 +112,7 @@ class SnapshotTopic:
         await self._appender.close()
 
 
-class ShardKeeper:
+class ShardSnapshots:
     """Snapshots of one shard, a ``snapshot_storage.SnapshotStore``; call it in worker threads of the event loop."""
 
     def __init__(self, topic: SnapshotTopic, shard: int) -> None:
