@@ -4,7 +4,7 @@ import bisect
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from engine.domain.clusters import Capacity, Cluster
+from engine.domain.clusters import Cluster
 from engine.kubeapi.values import quantity
 from engine.objects import clusters as manifests
 from engine.placement import requests
@@ -88,7 +88,7 @@ def _taint(taint: clusters.Taint) -> manifests.Taint:
     return manifests.Taint(key=taint.key, effect=taint.effect, value=taint.value, time_added=added)
 
 
-def summary(capacity: Capacity | None) -> manifests.ResourceSummary | None:
+def summary(capacity: clusters.CapacityReported | None) -> manifests.ResourceSummary | None:
     """Return the resources that a cluster reports, as scheduling reads them; None before the first report."""
     if capacity is None:
         return None

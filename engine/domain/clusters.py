@@ -72,26 +72,15 @@ class Health(Struct, frozen=True, array_like=True, gc=False):
     grace_seconds: int
 
 
-class Capacity(Struct, frozen=True, array_like=True):
-    """Capacity of a cluster as last reported, in Kubernetes quantities."""
-
-    allocatable: dict[str, str]
-    allocated: dict[str, str]
-    allocating: dict[str, str]
-    modelings: tuple[clusters.GradeCount, ...]
-    nodes: int | None = None
-    nodes_ready: int = 0
-
-
 class Cluster(Struct, frozen=True, array_like=True):
-    """A member cluster: its spec and its last reports.
+    """A member cluster: its spec and its last reports; that of the capacity is without ``quotas``.
 
     ``leaving_ms`` is the time of the request to delete the cluster; None if there is none. It is 0 if the event of the
     request has no time.
     """
 
     spec: Spec
-    capacity: Capacity | None = None
+    capacity: clusters.CapacityReported | None = None
     health: Health | None = None
     leaving_ms: int | None = None
     conditions: tuple[clusters.ClusterCondition, ...] = ()
@@ -115,8 +104,7 @@ def after(cluster: _ClusterT, data: shapes.Event, at_ms: int) -> _ClusterT:
         case clusters.ClusterHealthChanged():
             return replace(cluster, health=_health_after(cluster.health, data, at_ms))
         case clusters.CapacityReported():
-            amounts = (data.allocatable, data.allocated, data.allocating, data.modelings)
-            return replace(cluster, capacity=Capacity(*amounts, data.nodes, data.nodes_ready))
+            return replace(cluster, capacity=replace(data, quotas=()))
         case clusters.ClusterConditionsReported():
             return replace(cluster, conditions=_conditions_after(cluster.conditions, data, at_ms))
         case clusters.ClusterJoined():

@@ -14,7 +14,7 @@ from engine.deciders.facts import Facts
 from engine.deciders.shard_fold import ShardFold
 from engine.deciders.state import Declared, Dispatched, ShardState
 from engine.deciders.state import Report as ReportState
-from engine.domain.clusters import READY, UNKNOWN, Capacity, Cluster, Health
+from engine.domain.clusters import READY, UNKNOWN, Cluster, Health
 from engine.kubeapi.values import quantity
 from engine.log import port, reading
 from engine.reconcilers import snapshots
@@ -107,11 +107,7 @@ def read(facts: Facts, simulated: Sequence[specs.MemberSpec]) -> Models:
     models = [_model(name, cluster) for name, cluster in others.items()]
     return Models(
         specs=(*simulated, *models),
-        reported={
-            name: _capacity(name, cluster.capacity)
-            for name, cluster in others.items()
-            if cluster.capacity is not None
-        },
+        reported={name: cluster.capacity for name, cluster in others.items() if cluster.capacity is not None},
         assumptions=_assumptions([spec.name for spec in models]),
     )
 
@@ -200,18 +196,6 @@ def _model(name: str, cluster: Cluster) -> specs.MemberSpec:
         apis=spec.apis,
         modelled=True,
         has_agent=_has_agent(cluster.health),
-    )
-
-
-def _capacity(name: str, capacity: Capacity) -> clusters.CapacityReported:
-    return clusters.CapacityReported(
-        name=name,
-        allocatable=capacity.allocatable,
-        allocated=capacity.allocated,
-        allocating=capacity.allocating,
-        modelings=capacity.modelings,
-        nodes=capacity.nodes,
-        nodes_ready=capacity.nodes_ready,
     )
 
 

@@ -6,7 +6,7 @@ from typing import Final, TypedDict
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from engine.domain.clusters import DEFAULT_MODELS, Capacity, Spec
+from engine.domain.clusters import DEFAULT_MODELS, Spec
 from events import clusters as events
 from events import keys, shapes, times
 from events.kube_fields import Condition, ManagedFieldsEntry, ObjectMeta
@@ -262,7 +262,7 @@ def _enablements_condition(cluster: Cluster) -> Condition:
     }
 
 
-def _summary(capacity: Capacity) -> _ResourceSummary:
+def _summary(capacity: events.CapacityReported) -> _ResourceSummary:
     summary: _ResourceSummary = {}
     if capacity.allocatable:
         summary["allocatable"] = capacity.allocatable
