@@ -34,7 +34,7 @@ def targets_text(clusters: Mapping[str, object]) -> str:
 
 
 class Claim(Struct, frozen=True, array_like=True, gc=False):
-    """The policy version that claims the template, and what the policy sets for its workloads.
+    """The policy version that claims the template, and what the policy sets, in fields named as in ``BindingClaimed``.
 
     ``placement`` is the digest of the policy's placement, which is stored once for all its bindings.
     ``scheduler`` is empty for the default scheduler.
@@ -218,24 +218,9 @@ def _schedule(binding: Binding, clusters: Targets) -> None:
 
 
 def _claim(data: decisions.BindingClaimed) -> Claim:
-    return Claim(
-        policy=data.policy,
-        permanent_id=data.permanent_id,
-        version=data.version,
-        placement=placement_digest(data.placement),
-        suspended=data.suspended,
-        suspended_on=data.suspended_on,
-        purge_mode=data.purge_mode,
-        conflict_resolution=data.conflict_resolution,
-        preserve_on_deletion=data.preserve_on_deletion,
-        deletes_last_copy=data.deletes_last_copy,
-        failover=data.failover,
-        propagate_deps=data.propagate_deps,
-        preserved=data.preserved,
-        schedule_priority=data.schedule_priority,
-        scheduler=data.scheduler,
-        resumed=data.resumed,
-    )
+    fields = msgspec.structs.asdict(data)
+    fields["placement"] = placement_digest(data.placement)
+    return Claim(**{name: fields[name] for name in Claim.__struct_fields__})
 
 
 def _suspension(previous: Suspension, data: shapes.Event) -> Suspension:

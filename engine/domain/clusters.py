@@ -36,7 +36,7 @@ DEFAULT_MODELS: Final = tuple(
 
 
 class Spec(Struct, frozen=True, array_like=True):
-    """Fields of a cluster that clients set."""
+    """Fields of a cluster that clients set, named as in ``ClusterJoined``."""
 
     labels: dict[str, str]
     provider: str
@@ -152,24 +152,9 @@ def _conditions_after(
 
 def joined(data: clusters.ClusterJoined, at_ms: int) -> Spec:
     """Return the spec of a cluster that joins; taints without a time get that of the event."""
-    return Spec(
-        data.labels,
-        data.provider,
-        data.region,
-        data.zones,
-        tuple(_with_time(taint, at_ms) for taint in data.taints),
-        data.apis,
-        data.resource_models,
-        data.sync_mode,
-        data.api_endpoint,
-        data.id,
-        data.proxy_url,
-        data.secret_ref,
-        data.impersonator_secret_ref,
-        data.kubernetes_version,
-        data.annotations,
-        data.managed_fields,
-    )
+    fields = msgspec.structs.asdict(data)
+    fields["taints"] = tuple(_with_time(taint, at_ms) for taint in data.taints)
+    return Spec(**{name: fields[name] for name in Spec.__struct_fields__})
 
 
 def edited(spec: Spec, data: shapes.Event, at_ms: int) -> Spec:

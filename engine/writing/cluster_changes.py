@@ -52,8 +52,10 @@ def events_of(name: str, cluster: Cluster | None, spec: Spec) -> tuple[shapes.Ev
     These are small events if they suffice, else one with the whole cluster. The same change gives the same events,
     whichever client makes it.
     """
+    version = 0 if cluster is None else cluster.head.version
+    joined = clusters.ClusterJoined(name=name, expects=version, **msgspec.structs.asdict(spec))
     if cluster is None:
-        return (_joined(name, spec, 0),)
+        return (joined,)
     old = cluster.spec
     changes = {field for field in Spec.__struct_fields__ if getattr(old, field) != getattr(spec, field)}
     if not changes:
@@ -64,7 +66,7 @@ def events_of(name: str, cluster: Cluster | None, spec: Spec) -> tuple[shapes.Ev
     for event in events:
         folded = edited(folded, event, 0)
     if not events or folded != _timed(spec):
-        return (_joined(name, spec, cluster.head.version),)
+        return (joined,)
     return tuple(events)
 
 
@@ -114,29 +116,6 @@ def _timed(spec: Spec) -> Spec:
     replace = msgspec.structs.replace
     taints = (replace(taint, time_added_ms=taint.time_added_ms or 0) for taint in spec.taints)
     return replace(spec, taints=tuple(taints))
-
-
-def _joined(name: str, spec: Spec, expects: int) -> clusters.ClusterJoined:
-    return clusters.ClusterJoined(
-        name=name,
-        labels=spec.labels,
-        provider=spec.provider,
-        region=spec.region,
-        zones=spec.zones,
-        taints=spec.taints,
-        apis=spec.apis,
-        resource_models=spec.resource_models,
-        sync_mode=spec.sync_mode,
-        api_endpoint=spec.api_endpoint,
-        id=spec.id,
-        proxy_url=spec.proxy_url,
-        secret_ref=spec.secret_ref,
-        impersonator_secret_ref=spec.impersonator_secret_ref,
-        kubernetes_version=spec.kubernetes_version,
-        annotations=spec.annotations,
-        managed_fields=spec.managed_fields,
-        expects=expects,
-    )
 
 
 def spec_of(value: KubeObject, cluster: Cluster | None, reported: KubeObject | None) -> Spec:
