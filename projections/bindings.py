@@ -150,27 +150,23 @@ def dependents(rows: Queryable, binding: Binding) -> dict[str, Binding]:
     return {key: decode(body) for key, body in selected}
 
 
-class Bindings:
+class Bindings(WorkingSet[Binding]):
     """Folds decisions about bindings."""
 
     def __init__(self, rows: Rows, placements: Placements) -> None:
         self._placements = placements
-        self._documents = WorkingSet(rows, "bindings", decode, _columns)
-
-    def get(self, key_id: int) -> Binding | None:
-        """Return the current binding, None if there is none; callers must not modify it."""
-        return self._documents.get(key_id)
+        super().__init__(rows, "bindings", decode, _columns)
 
     def take(self, key_id: int, number: int, at_ms: int, head: Envelope, data: shapes.Event) -> bool:
         """Fold a decision of a valid step; return False if its binding does not exist."""
-        binding = self._documents.get(key_id)
+        binding = self.get(key_id)
         rendered = None if binding is None else _rendered_by(binding)
         if binding is None:
             if not isinstance(data, decisions.BindingDeclared):
                 return False
             binding = _declared(at_ms, head, data)
         elif isinstance(data, decisions.BindingWithdrawn):
-            self._documents.put(key_id, None)
+            self.put(key_id, None)
             return True
         if isinstance(data, decisions.BindingClaimed):
             self._placements.put(data.placement)
@@ -189,7 +185,7 @@ class Bindings:
         ):
             # Store the generation even if the decision is one of `_HIDDEN`: a restart must not lose it.
             binding.observed_generation = binding.scheduled_generation
-            self._documents.put(key_id, binding)
+            self.put(key_id, binding)
         if not isinstance(data, _HIDDEN):
             binding.number = number
             if isinstance(data, _OF_TEMPLATE) or rendered not in (None, _rendered_by(binding)):
@@ -197,27 +193,24 @@ class Bindings:
             if isinstance(data, decisions.BindingClaimed):
                 # A claim changes the template's labels and annotations, and so its resourceVersion.
                 binding.template_version = number
-            self._documents.put(key_id, binding)
+            self.put(key_id, binding)
         return True
 
     def touch(self, key_id: int, dependent: str, number: int) -> bool:
         """Set the number of a binding that shows a dependent; return False if there is none."""
-        binding = self._documents.get(key_id)
+        binding = self.get(key_id)
         if binding is None or dependent not in binding.required:
             return False
         binding.number = number
-        self._documents.put(key_id, binding)
+        self.put(key_id, binding)
         return True
 
     def follow_template(self, key_id: int, version: int) -> None:
         """Record the resourceVersion of the template from which a binding was just declared."""
-        binding = self._documents.get(key_id)
+        binding = self.get(key_id)
         if binding is not None:
             binding.template_version = version
-            self._documents.put(key_id, binding)
-
-    def flush(self, rows: Rows) -> None:
-        self._documents.flush(rows)
+            self.put(key_id, binding)
 
 
 def _declared(at_ms: int, head: Envelope, data: decisions.BindingDeclared) -> Binding:

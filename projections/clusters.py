@@ -36,22 +36,18 @@ _STORED: Final = "SELECT body FROM clusters JOIN keys USING (id) WHERE key = ?"
 _KEYS: Final = "SELECT key FROM clusters JOIN keys USING (id) ORDER BY key"
 
 
-class Clusters:
+class Clusters(WorkingSet[Cluster]):
     """Folds inputs about clusters."""
 
     def __init__(self, rows: Rows) -> None:
-        self._documents = WorkingSet(rows, "clusters", decode, lambda cluster: (cluster.number,))
-
-    def get(self, key_id: int) -> Cluster | None:
-        """Return the current cluster, None if there is none; callers must not modify it."""
-        return self._documents.get(key_id)
+        super().__init__(rows, "clusters", decode, lambda cluster: (cluster.number,))
 
     def take(self, key_id: int, taken: Taken) -> bool:
         """Fold an input that takes effect; return whether it changes the rendered cluster."""
         if isinstance(taken.data, events.ClusterLeft):
-            self._documents.put(key_id, None)
+            self.put(key_id, None)
             return True
-        before = self._documents.get(key_id)
+        before = self.get(key_id)
         cluster = before
         if isinstance(taken.data, events.ClusterJoined) and cluster is None and taken.head is not None:
             spec = domain.joined(taken.data, taken.at_ms)
@@ -70,11 +66,8 @@ class Clusters:
                 number=number,
                 written=cluster.written if is_report else number,
             )
-        self._documents.put(key_id, cluster)
+        self.put(key_id, cluster)
         return is_changed
-
-    def flush(self, rows: Rows) -> None:
-        self._documents.flush(rows)
 
 
 def stored(rows: Queryable, name: str) -> Cluster | None:

@@ -206,7 +206,7 @@ class Fold:
                 self._work_changes.touch_rendered(key_id, taken)
                 self._objects.remove(key_id)
                 if isinstance(data, specs.RebalancerDeleted):
-                    self._rebalancers.remove(key_id)
+                    self._rebalancers.put(key_id, None)
                 if isinstance(data, policies.NamespaceDeleted):
                     self._namespace_works.namespace_removed(key_id, record.number)
             case _:

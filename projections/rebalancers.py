@@ -27,31 +27,21 @@ class Rebalancer(domain.Rebalancer, kw_only=True, array_like=True):
 decode: Final = msgspec.json.Decoder(Rebalancer).decode
 
 
-class Rebalancers:
+class Rebalancers(WorkingSet[Rebalancer]):
     """Folds decisions about rebalancers."""
 
     def __init__(self, rows: Rows) -> None:
-        self._documents = WorkingSet(rows, "rebalancers", decode, lambda rebalancer: (rebalancer.number,))
-
-    def get(self, key_id: int) -> Rebalancer | None:
-        """Return the current status, None if there is none; callers must not modify it."""
-        return self._documents.get(key_id)
+        super().__init__(rows, "rebalancers", decode, lambda rebalancer: (rebalancer.number,))
 
     def take(self, key_id: int, number: int, uid: str, data: rebalance_decisions.RebalancerDecision) -> bool:
         """Fold a decision of a valid step; return False if it is about a rebalancer with another uid than ``uid``."""
         if data.uid != uid:
             return False
-        rebalancer = self._documents.get(key_id)
+        rebalancer = self.get(key_id)
         if rebalancer is None or rebalancer.uid != uid:
             rebalancer = Rebalancer(uid=uid)
         if not isinstance(data, rebalance_decisions.RebalancerExpired):
             domain.apply(rebalancer, data)
             rebalancer.number = number
-            self._documents.put(key_id, rebalancer)
+            self.put(key_id, rebalancer)
         return True
-
-    def remove(self, key_id: int) -> None:
-        self._documents.put(key_id, None)
-
-    def flush(self, rows: Rows) -> None:
-        self._documents.flush(rows)

@@ -38,7 +38,7 @@ class WorkingSet(Generic[_Document]):
     def get(self, key_id: int) -> _Document | None:
         """Return the document including unwritten changes; None if there is none.
 
-        Callers may modify it in place only if they then ``put`` it.
+        Do not modify it, unless you then ``put`` it.
         """
         if key_id in self._changed:
             return self._changed[key_id]

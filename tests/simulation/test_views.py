@@ -7,7 +7,6 @@ from events import decisions, shapes
 from events.records import Envelope
 from projections import bindings, fold, rebalancers
 from projections.port import Rows
-from projections.working_set import WorkingSet
 from tests.simulation import profiles
 
 _SEEDS = 100
@@ -28,12 +27,12 @@ async def test_view_that_misses_evictions_is_detected(monkeypatch: pytest.Monkey
 
 @pytest.mark.slow
 async def test_view_changed_by_a_restart_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Forgetful(WorkingSet[rebalancers.Rebalancer]):
+    class Forgetful(rebalancers.Rebalancers):
         def _load(self, key_id: int) -> rebalancers.Rebalancer | None:
             rebalancer = super()._load(key_id)
             return rebalancer and msgspec.structs.replace(rebalancer, observed={})
 
-    monkeypatch.setattr(rebalancers, "WorkingSet", Forgetful)
+    monkeypatch.setattr(fold, "Rebalancers", Forgetful)
     assert await profiles.is_violated(profiles.EDITS, "2: view rebalancers", _SEEDS, _MOVES)
 
 
