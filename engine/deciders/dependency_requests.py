@@ -90,7 +90,7 @@ def _declared_dependencies(
         )
         for dependency in spec.dependencies
         for name in json_paths.values_at(value, dependency.names_path)
-        if isinstance(name, str) and names.is_object_name(name)
+        if isinstance(name, str) and names.is_dns_name(name)
     }
     for pod in interpreters.pod_specs(value, spec) if namespace else ():
         referenced.update(dependencies.of_pod(namespace, pod))

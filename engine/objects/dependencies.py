@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from events import limits, vocabulary
+from events import vocabulary
 from events.json_values import DECODING_ERRORS, at, list_at
 from events.shapes import WorkloadRef
 from events.validation import names
@@ -108,7 +108,7 @@ def _may_refer(raw: bytes) -> bool:
 
 def _needed(references: _References, namespace: str) -> Iterator[WorkloadRef]:
     for kind, name in references:
-        if isinstance(name, str) and len(name) <= limits.NAME_CHARS_MAX and names.SUBDOMAIN.fullmatch(name):
+        if isinstance(name, str) and names.is_dns_name(name):
             yield WorkloadRef(api_version=_API_VERSION, kind=kind, namespace=namespace, name=name)
 
 

@@ -110,7 +110,7 @@ def check_priority_class(data: shapes.Event) -> None:
 
 
 def _check_class_name(name: str) -> None:
-    if not names.is_object_name(name):
+    if not names.is_dns_name(name):
         raise kube_objects.Refusal(
             "name", f"{name[: limits.SHOWN_CHARS_MAX]!r} is no name of a PriorityClass"
         )

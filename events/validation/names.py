@@ -69,8 +69,8 @@ def is_label_name(name: str) -> bool:
     return len(name) <= _LABEL_NAME_CHARS_MAX and _is_label_name(name)
 
 
-def is_object_name(name: str) -> bool:
-    """Return whether an object of most kinds may have this name: a DNS subdomain."""
+def is_dns_name(name: str) -> bool:
+    """Return whether a cluster, or an object of most kinds, may have this name: a DNS subdomain in lower case."""
     return len(name) <= limits.NAME_CHARS_MAX and SUBDOMAIN.fullmatch(name) is not None
 
 
@@ -99,11 +99,6 @@ def _is_label_value(value: str) -> bool:
 @lru_cache(maxsize=_CACHED_LABELS_MAX)
 def _is_quantity(value: str) -> bool:
     return _QUANTITY.fullmatch(value) is not None
-
-
-def is_dns_name(name: str) -> bool:
-    """Return whether a cluster or an object may have this name: a DNS subdomain in lower case."""
-    return len(name) <= limits.NAME_CHARS_MAX and SUBDOMAIN.fullmatch(name) is not None
 
 
 def label_faults(labels: Mapping[str, str], path: str) -> Iterator[Fault]:
