@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from events import catalogue, topics
+from events import catalogue, records, topics
 from events.json_values import Json
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -63,19 +63,12 @@ def _headers(event_type: str) -> Json:
     return {
         "type": "object",
         "properties": {
-            "ce_specversion": {"const": "1.0"},
-            "ce_id": text,
-            "ce_source": text,
+            "ce_specversion": {"const": records.SPEC_VERSION},
+            **{f"{records.PREFIX}{name}": text for name in records.ATTRIBUTES},
             "ce_type": {"const": event_type},
-            "ce_subject": text,
             "ce_time": {"type": "string", "format": "date-time"},
-            "ce_dataschema": text,
-            "ce_traceparent": text,
-            "ce_tracestate": text,
-            "ce_correlationid": text,
-            "ce_causationid": text,
         },
-        "required": ["ce_specversion", "ce_id", "ce_source", "ce_type"],
+        "required": ["ce_specversion", *(f"{records.PREFIX}{name}" for name in records.REQUIRED)],
     }
 
 
