@@ -189,20 +189,6 @@ class StoredRecord(Struct, frozen=True, gc=False):
         return Position(self.topic, self.partition, self.offset)
 
 
-def with_number(record: StoredRecord, number: int) -> StoredRecord:
-    """Return the record with its sequence number, for logs that assign it later than the offset."""
-    return StoredRecord(
-        record.topic,
-        record.partition,
-        record.offset,
-        number,
-        record.key,
-        record.headers,
-        record.value,
-        record.checksum,
-    )
-
-
 def record(topic: str, partition: int, key: str, headers: Mapping[str, str], value: bytes) -> Record:
     """Return a record with its checksum."""
     blob = headers_json(headers)

@@ -16,13 +16,13 @@ from typing import Final
 
 import anyio
 from aiokafka.errors import KafkaError
+from msgspec import structs
 
 from engine import diagnostics
 from engine.log import port, shared_waits
 from engine.log.kafka import causal_order, clients, extents, partition_followers, sequence
 from engine.log.kafka.address import Address
 from engine.log.kafka.clients import Slot
-from events import records
 from events.records import Record, StoredRecord
 
 _PACE_S: Final = 0.004
@@ -185,9 +185,8 @@ class KafkaLog:
             await asyncio.to_thread(self._extent_file.close)
 
     def _with_number(self, record: StoredRecord) -> StoredRecord:
-        return records.with_number(
-            record, self._sequence.number((record.topic, record.partition), record.offset)
-        )
+        number = self._sequence.number((record.topic, record.partition), record.offset)
+        return structs.replace(record, number=number)
 
     async def _keep_level(self) -> None:
         change_count = 0

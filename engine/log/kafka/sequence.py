@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from engine.log import port
 from engine.log.kafka.clients import Slot
@@ -86,7 +86,7 @@ async def records_of(stretches: Iterable[Numbered], read: Read, limit: int) -> l
             if not within:
                 break
             numbered += [
-                records.with_number(record, stretch.first + record.offset - stretch.start)
+                structs.replace(record, number=stretch.first + record.offset - stretch.start)
                 for record in within
             ]
             size += sum(len(record.value) for record in within)
