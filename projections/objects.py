@@ -6,7 +6,7 @@ stopped.
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -18,7 +18,7 @@ from events.kube_objects import KubeObject
 from events.validation.verdicts import Head, Taken
 from projections.documents import field_owners
 from projections.documents.objects import ObjectRow
-from projections.port import Queryable, ResultRow, Row, Rows
+from projections.port import Queryable, Rows
 
 SCHEMA: Final = """
 CREATE TABLE objects (
@@ -142,34 +142,52 @@ def _json(values: Sequence[str]) -> str:
     return msgspec.json.encode(values).decode()
 
 
+class _Written(NamedTuple):
+    """An object as an input wrote it; ``row`` has no status and no owners."""
+
+    topic: str
+    digest: str
+    row: ObjectRow
+
+
+class _WrittenStatus(NamedTuple):
+    """The values of ``_STATUS``."""
+
+    number: int
+    version: int
+    status: bytes
+    owners: bytes
+    key_id: int
+
+
 class Objects:
     """Collects writes of objects and their statuses."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
-        self._changed: dict[int, Row | None] = {}
-        self._statuses: dict[int, Row] = {}
+        self._changed: dict[int, _Written | None] = {}
+        self._statuses: dict[int, _WrittenStatus] = {}
 
     def get(self, key_id: int) -> ObjectRow | None:
         """Return the object's row with unwritten changes and an empty ``key``; None if the object does not exist."""
         stored = self._rows.select(_ONE, (key_id,))
         current = ObjectRow(*stored[0]) if stored else None
         if key_id in self._changed:
-            row = cast("ResultRow | None", self._changed[key_id])
-            current = None if row is None else _merged_row(current, row)
+            written = self._changed[key_id]
+            current = None if written is None else _merged_row(current, written.row)
         status = self._statuses.get(key_id)
         return current if current is None or status is None else _with_status(current, status)
 
     def number(self, key_id: int) -> int:
         """Return the number of the record that last wrote the object or its status; 0 if it does not exist."""
         if key_id in self._changed:
-            row = cast("ResultRow | None", self._changed[key_id])
-            number = 0 if row is None else int(row[6])
+            written = self._changed[key_id]
+            number = 0 if written is None else written.row.number
         else:
             stored = self._rows.select(_NUMBER, (key_id,))
             number = int(stored[0][0]) if stored else 0
-        status = cast("ResultRow | None", self._statuses.get(key_id))
-        return number if not number or status is None else max(number, int(status[0]))
+        status = self._statuses.get(key_id)
+        return number if not number or status is None else max(number, status.number)
 
     def put(self, key_id: int, taken: Taken, manifest: kube_objects.Manifest, raw: msgspec.Raw) -> None:
         """Store the object that an input wrote."""
@@ -177,9 +195,8 @@ class Objects:
         if head is None:
             return
         labels = manifest.metadata.labels
-        self._changed[key_id] = (
-            key_id,
-            record.topic,
+        row = ObjectRow(
+            "",
             manifest.kind,
             manifest.metadata.namespace,
             manifest.metadata.name,
@@ -189,10 +206,10 @@ class Objects:
             head.generation,
             head.uid,
             head.created_ms,
-            head.digest,
             canonical_json(labels).decode() if labels else "",
             bytes(raw),
         )
+        self._changed[key_id] = _Written(record.topic, head.digest, row)
 
     def put_status(
         self, key_id: int, taken: Taken, status: shapes.Object, owned: tuple[shapes.FieldsOwner, ...]
@@ -203,7 +220,7 @@ class Objects:
             is_quota = taken.record.topic == topics.POLICIES and taken.head.kind == federated_quotas.KIND
             if is_quota and (current := self.get(key_id)) is not None:
                 status = federated_quotas.with_engine_fields(status, current.status)
-            self._statuses[key_id] = (
+            self._statuses[key_id] = _WrittenStatus(
                 taken.record.number,
                 taken.head.version,
                 msgspec.json.encode(status),
@@ -216,7 +233,8 @@ class Objects:
         current = self.get(key_id)
         if current is None:
             return False
-        self._statuses[key_id] = (number, 0, msgspec.json.encode(status), current.owners, key_id)
+        encoded = msgspec.json.encode(status)
+        self._statuses[key_id] = _WrittenStatus(number, 0, encoded, current.owners, key_id)
         return True
 
     def touch(self, key_id: int, number: int, uid: str) -> bool:
@@ -224,7 +242,7 @@ class Objects:
         current = self.get(key_id)
         if current is None or current.uid != uid:
             return False
-        self._statuses[key_id] = (number, 0, current.status, current.owners, key_id)
+        self._statuses[key_id] = _WrittenStatus(number, 0, current.status, current.owners, key_id)
         return True
 
     def remove(self, key_id: int) -> None:
@@ -235,27 +253,34 @@ class Objects:
         changed, self._changed = self._changed, {}
         # Statuses last: `remove` drops a pending status, so each one left belongs to the object that is
         # stored now.
-        rows.write(_DELETE, ((key_id,) for key_id, row in changed.items() if row is None))
-        rows.write(_UPSERT, (row for row in changed.values() if row is not None))
+        rows.write(_DELETE, ((key_id,) for key_id, written in changed.items() if written is None))
+        rows.write(
+            _UPSERT,
+            (
+                (key_id, topic, *row[1:10], digest, row.labels, row.manifest)
+                for key_id, written in changed.items()
+                if written is not None
+                for topic, digest, row in (written,)
+            ),
+        )
         statuses, self._statuses = self._statuses, {}
         rows.write(_STATUS, statuses.values())
 
 
-def _merged_row(stored: ObjectRow | None, row: ResultRow) -> ObjectRow:
+def _merged_row(stored: ObjectRow | None, row: ObjectRow) -> ObjectRow:
     """Return the row as ``_UPSERT`` will store it: if the uid is the same, status and field owners stay."""
-    kind, namespace, name, api_version, number, version, generation, uid, created_ms = row[2:11]
-    numbers = (number, version, generation)
-    updated = ObjectRow("", kind, namespace, name, api_version, *numbers, uid, created_ms, *row[12:])
-    if stored is None or stored.uid != uid:
-        return updated
-    return updated._replace(status=stored.status, owners=stored.owners)
+    if stored is None or stored.uid != row.uid:
+        return row
+    return row._replace(status=stored.status, owners=stored.owners)
 
 
-def _with_status(current: ObjectRow, row: Row) -> ObjectRow:
-    """Return the stored row with the status, the status's field owners and the numbers in ``row``."""
-    number, version, status, owned, _key_id = cast("ResultRow", row)
+def _with_status(current: ObjectRow, written: _WrittenStatus) -> ObjectRow:
+    """Return the row as ``_STATUS`` will change it."""
     return current._replace(
-        number=max(current.number, number), version=max(current.version, version), status=status, owners=owned
+        number=max(current.number, written.number),
+        version=max(current.version, written.version),
+        status=written.status,
+        owners=written.owners,
     )
 
 
