@@ -45,21 +45,18 @@ def take(shard: ShardState, taken: verdicts.Taken) -> None:
                 touch(shard, binding.key, states.SPEC, taken)
         case specs.RebalancerApplied(manifest=raw) if taken.manifest and taken.head:
             _apply_rebalancer(shard, taken, taken.manifest, taken.head, raw)
-        case specs.TemplateStatusWritten() | specs.DeletionAllowed() | specs.SuspensionWritten():
-            _take_client_write(shard, taken)
+        case specs.DeletionAllowed(cluster=cluster):
+            _allow_deletion(shard, taken, cluster)
+        case specs.SuspensionWritten() as written:
+            _take_suspension(shard, taken, written)
+        case specs.TemplateStatusWritten():
+            pass  # The status that a client writes to a template affects no decision.
         case specs.RebalancerDeleted():
             shard.rebalancers.pop(taken.record.key, None)
         case health.WorkloadReported() as report:
             _take_report(shard, taken, report)
-        case health.WorkloadGone(cluster=cluster, key=key, term=term, step=step):
-            removal = shard.removals.get(cluster, {}).get(key)
-            if removal is not None and (term, step) >= removal:
-                apply_decisions.forget_removal(shard, cluster, key)
-            binding = shard.bindings.get(key)
-            previous = binding.reports.get(cluster) if binding else None
-            if binding and previous and (term, step) >= (previous.term, previous.step):
-                del binding.reports[cluster]
-                touch(shard, key, states.HEALTH, taken)
+        case health.WorkloadGone() as confirmation:
+            _take_removal(shard, taken, confirmation)
         case _:
             _take_link(shard, taken)
 
@@ -142,17 +139,6 @@ def _apply_rebalancer(
     touch(shard, key, states.SPEC, taken)
 
 
-def _take_client_write(shard: ShardState, taken: verdicts.Taken) -> None:
-    """Fold a client's write that leaves the template unchanged: a status, an allowed deletion, or a suspension."""
-    match taken.data:
-        case specs.DeletionAllowed(cluster=cluster):
-            _allow_deletion(shard, taken, cluster)
-        case specs.SuspensionWritten() as written:
-            _take_suspension(shard, taken, written)
-        case _:
-            pass  # The status that a client writes to a template affects no decision.
-
-
 def _allow_deletion(shard: ShardState, taken: verdicts.Taken, cluster: str) -> None:
     """Allow the deletion that an eviction suppressed; this ends the eviction in the same step.
 
@@ -214,6 +200,18 @@ def _take_report(shard: ShardState, taken: verdicts.Taken, report: health.Worklo
         )
     )
     touch(shard, report.key, states.HEALTH, taken)
+
+
+def _take_removal(shard: ShardState, taken: verdicts.Taken, confirmation: health.WorkloadGone) -> None:
+    version = confirmation.term, confirmation.step
+    removal = shard.removals.get(confirmation.cluster, {}).get(confirmation.key)
+    if removal is not None and version >= removal:
+        apply_decisions.forget_removal(shard, confirmation.cluster, confirmation.key)
+    binding = shard.bindings.get(confirmation.key)
+    previous = binding.reports.get(confirmation.cluster) if binding else None
+    if binding and previous and version >= (previous.term, previous.step):
+        del binding.reports[confirmation.cluster]
+        touch(shard, confirmation.key, states.HEALTH, taken)
 
 
 def _take_link(shard: ShardState, taken: verdicts.Taken) -> None:

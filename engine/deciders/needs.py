@@ -90,8 +90,10 @@ def put(shard: ShardState, key: str, by: str, need: Need) -> None:
 def apply(shard: ShardState, key: str, applied: Iterable[tuple[str, Terms]]) -> None:
     """Record a decision on the needs for an object; ``applied`` has (key of the binding, decided terms)."""
     needs = of(shard, key)
-    for by, terms in applied if needs is not None else ():
-        if needs is not None and by in needs:
+    if needs is None:
+        return
+    for by, terms in applied:
+        if by in needs:
             needs.put(by, msgspec.structs.replace(needs[by], applied=terms))
 
 
