@@ -82,23 +82,22 @@ class PolicyIndex:
     def __len__(self) -> int:
         return len(self._policies)
 
-    def put(self, policy: Policy) -> None:
-        """Add a policy, replacing the one with the same reference."""
+    def put(self, policy: Policy) -> tuple[Selection, Selection]:
+        """Add a policy or replace the one with the same reference; return the selections before and after."""
         ref = policy.ref
-        self.remove(ref)
+        before = self.remove(ref)
         self._policies[ref] = policy
         selection = self._selections[ref] = Selection(policy.selectors)
-        if policy.is_deleting:
-            return
-        for scope, index_key, cell in selection.cells():
+        for scope, index_key, cell in () if policy.is_deleting else selection.cells():
             cells = self._scopes.setdefault((policy.kind, scope), {})
             insort(cells.setdefault(index_key, []), (_rank(policy, index_key), cell, policy), key=_rank_of)
+        return before, selection
 
-    def remove(self, ref: shapes.PolicyRef) -> None:
-        """Remove a policy; do nothing if it does not exist."""
-        policy, selection = self._policies.pop(ref, None), self._selections.pop(ref, None)
-        if policy is None or selection is None or policy.is_deleting:
-            return
+    def remove(self, ref: shapes.PolicyRef) -> Selection:
+        """Remove a policy and return its selection; an empty one if the policy does not exist."""
+        policy, selection = self._policies.pop(ref, None), self._selections.pop(ref, NO_SELECTION)
+        if policy is None or policy.is_deleting:
+            return selection
         for scope, index_key, cell in selection.cells():
             cells = self._scopes[policy.kind, scope]
             entries = cells[index_key]
@@ -111,10 +110,11 @@ class PolicyIndex:
                 del cells[index_key]
             if not cells:
                 del self._scopes[policy.kind, scope]
+        return selection
 
-    def selection(self, ref: shapes.PolicyRef) -> Selection:
-        """Return the selection of a policy; an empty one if the policy does not exist."""
-        return self._selections.get(ref, NO_SELECTION)
+    def selects(self, policy: Policy, template: Template) -> bool:
+        """Whether a policy of the index selects a template."""
+        return self._selections[policy.ref].selects(template)
 
     def get(self, ref: shapes.PolicyRef) -> Policy | None:
         return self._policies.get(ref)
@@ -185,7 +185,7 @@ def claim(
     preemptor = index.preemptor(template, holder) if preemption else None
     if preemptor is not None:
         return Verdict(Outcome.PREEMPTED, preemptor)
-    if holder.is_deleting or not index.selection(holder.ref).selects(template):
+    if holder.is_deleting or not index.selects(holder, template):
         return Verdict(Outcome.LAPSED, holder)
     return Verdict(Outcome.HELD, holder)
 

@@ -199,14 +199,14 @@ class Facts:
         for override in state.overrides:
             self.overrides.put(replace(override, policy=override_objects.with_own_buffers(override.policy)))
 
-    def _put_policy(self, known_policy: KnownPolicy) -> None:
+    def _put_policy(self, known_policy: KnownPolicy) -> PolicyChanged:
         ref = known_policy.policy.ref
         self.known_policies[ref] = known_policy
-        self.policies.put(known_policy.policy)
         if known_policy.policy.spec.schedule_priority is None:
             self._prioritizing.discard(ref)
         else:
             self._prioritizing.add(ref)
+        return PolicyChanged(ref, self.policies.put(known_policy.policy))
 
     def _apply(self, taken: verdicts.Taken) -> list[Change]:
         if taken.record.topic == topics.CLUSTERS:
@@ -214,13 +214,12 @@ class Facts:
             return self._apply_to_cluster(taken)
         match taken.data:
             case policies.PolicyApplied(manifest=raw) if taken.head:
-                return self._apply_policy(raw, taken.head)
+                policy = policy_objects.decode(raw)
+                return [self._put_policy(KnownPolicy(policy, taken.head.version, taken.head.uid))]
             case policies.PolicyDeleted(policy=ref):
                 del self.known_policies[ref]
                 self._prioritizing.discard(ref)
-                selected = self.policies.selection(ref)
-                self.policies.remove(ref)
-                return [PolicyChanged(ref, (selected,))]
+                return [PolicyChanged(ref, (self.policies.remove(ref),))]
             case policies.InterpreterApplied(manifest=raw) if taken.manifest:
                 return self.interpreters.put(taken.manifest.metadata.name, raw)
             case policies.InterpreterDeleted(name=name):
@@ -282,13 +281,6 @@ class Facts:
         self.quota_limits.put(name, ())
         return [ClusterChanged(name, old, None)]
 
-    def _apply_policy(self, raw: msgspec.Raw, head: verdicts.Head) -> list[Change]:
-        policy = policy_objects.decode(raw)
-        ref = policy.ref
-        selected = self.policies.selection(ref)
-        self._put_policy(KnownPolicy(policy, head.version, head.uid))
-        return [PolicyChanged(ref, (selected, self.policies.selection(ref)))]
-
     def _apply_configuration(
         self, manifest: kube_objects.Manifest, raw: msgspec.Raw, offset: int
     ) -> list[Change]:
@@ -300,11 +292,8 @@ class Facts:
             self._queue = member_facts.Queue()
             return [TaintPolicyChanged()]
         if manifest.kind in override_objects.KINDS:
-            policy = override_objects.decode(raw)
-            ref = policy.ref
-            selected = self.overrides.selection(ref)
-            self.overrides.put(selection.KnownOverride(policy, offset))
-            return [OverrideChanged((selected, self.overrides.selection(ref)))]
+            override = selection.KnownOverride(override_objects.decode(raw), offset)
+            return [OverrideChanged(self.overrides.put(override))]
         if manifest.kind == federated_quotas.KIND:
             return self._put_quota(quota_assignments.read(manifest, raw, offset), quota_amounts.limits(raw))
         return []
@@ -319,9 +308,7 @@ class Facts:
         if ref.kind == federated_quotas.KIND:
             return self._put_quota(quota_assignments.Assignments(ref, 0, {}), {})
         policy = PolicyRef(kind=ref.kind, name=ref.name, namespace=ref.namespace)
-        selected = self.overrides.selection(policy)
-        self.overrides.remove(policy)
-        return [OverrideChanged((selected,))]
+        return [OverrideChanged((self.overrides.remove(policy),))]
 
     def _put_quota(
         self, assigned: quota_assignments.Assignments, overall: quota_amounts.Amounts

@@ -41,30 +41,27 @@ class Overrides:
     def __iter__(self) -> Iterator[KnownOverride]:
         return iter(self._policies.values())
 
-    def put(self, override: KnownOverride) -> None:
-        """Add a policy, replacing the one with the same reference."""
+    def put(self, override: KnownOverride) -> tuple[Selection, Selection]:
+        """Add a policy or replace the one with the same reference; return the selections before and after."""
         ref = override.policy.ref
-        self.remove(ref)
+        before = self.remove(ref)
         self._policies[ref] = override
         selection = self._selections[ref] = Selection(override.policy.selectors)
         for scope, handle, cell in selection.cells():
             self._cells.setdefault((scope, handle), {})[ref] = cell
+        return before, selection
 
-    def remove(self, ref: shapes.PolicyRef) -> None:
-        """Remove a policy; do nothing if it does not exist."""
-        override, selection = self._policies.pop(ref, None), self._selections.pop(ref, None)
-        if override is None or selection is None:
-            return
+    def remove(self, ref: shapes.PolicyRef) -> Selection:
+        """Remove a policy and return its selection; an empty one if the policy does not exist."""
+        self._policies.pop(ref, None)
+        self._refs.pop(ref, None)
+        selection = self._selections.pop(ref, NO_SELECTION)
         for scope, handle, _ in selection.cells():
             cell = self._cells[scope, handle]
             del cell[ref]
             if not cell:
                 del self._cells[scope, handle]
-        self._refs.pop(ref, None)
-
-    def selection(self, ref: shapes.PolicyRef) -> Selection:
-        """Return the selection of a policy; an empty one if the policy does not exist."""
-        return self._selections.get(ref, NO_SELECTION)
+        return selection
 
     def policies_for(self, template: Template) -> Sequence[KnownOverride]:
         """Return the policies that select a template, in the order of application."""
