@@ -6,8 +6,8 @@ from engine.domain import marks, namespaces
 from events import keys
 from events.kube_objects import KubeObject
 from projections import works
-from projections.documents.objects import ObjectRow
 from projections.documents.works import object_in_cluster, propagation
+from projections.objects import ObjectRow
 from projections.port import Rows
 from projections.works import Work
 

@@ -7,7 +7,7 @@ the workload is being evicted, nor to any cluster while no policy claims the tem
 from typing import Final, NamedTuple
 
 from events import keys, kube_objects, shapes
-from projections.documents.objects import ObjectRow
+from projections.objects import ObjectRow
 from projections.port import Queryable, Rows
 from projections.works import Work
 

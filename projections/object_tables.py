@@ -16,8 +16,9 @@ from projections import bindings, changes, clusters, former_versions, rebalancer
 from projections.documents import remedies
 from projections.documents.bindings import binding_document, binding_row
 from projections.documents.clusters import cluster_document
-from projections.documents.objects import ObjectRow, object_document
+from projections.documents.objects import object_document
 from projections.documents.works import cluster_of, work_object
+from projections.objects import ObjectRow
 from projections.placements import stored as stored_placement
 from projections.port import ResultRow, Rows, Value
 

@@ -17,7 +17,6 @@ from events.json_values import Json, canonical_json
 from events.kube_objects import KubeObject
 from events.validation.verdicts import Head, Taken
 from projections.documents import field_owners
-from projections.documents.objects import ObjectRow
 from projections.port import Queryable, Rows
 
 SCHEMA: Final = """
@@ -82,6 +81,25 @@ SELECT namespace, name, manifest FROM objects
 WHERE api_version = ? AND kind IN (SELECT value FROM json_each(?)) ORDER BY created_ms, id
 """
 _MARK: Final = "SELECT count(*), coalesce(max(number), 0) FROM objects WHERE api_version = ? AND kind = ?"
+
+
+class ObjectRow(NamedTuple):
+    """A row of the objects' table; ``labels`` is JSON or empty."""
+
+    key: str
+    kind: str
+    namespace: str
+    name: str
+    api_version: str
+    number: int
+    version: int
+    generation: int
+    uid: str
+    created_ms: int
+    labels: str
+    manifest: bytes
+    status: bytes = b""
+    owners: bytes = b""
 
 
 class StoredObject(Struct, frozen=True, kw_only=True):

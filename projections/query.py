@@ -18,7 +18,8 @@ from projections import bindings, clusters, rebalancers, steps, works
 from projections.bindings import Binding
 from projections.documents.bindings import binding_document
 from projections.documents.clusters import ShownWork, cluster_document, shown_work
-from projections.documents.objects import ObjectRow, object_document
+from projections.documents.objects import object_document
+from projections.objects import ObjectRow
 from projections.placements import stored as stored_placement
 from projections.port import Queryable, ResultRow, Rows, Value
 

@@ -11,10 +11,9 @@ from projections import former_versions
 from projections.bindings import Binding, Bindings
 from projections.changed_objects import ChangedObjects
 from projections.documents import works as documents
-from projections.documents.objects import ObjectRow
 from projections.former_versions import FormerVersions, Version
 from projections.keys import Keys
-from projections.objects import Objects
+from projections.objects import ObjectRow, Objects
 from projections.port import Rows
 from projections.works import Work, WorkKeyIds, Works
 

@@ -5,7 +5,7 @@ its row only: apiVersion, kind and metadata.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypedDict, cast
+from typing import TypedDict, cast
 
 import msgspec
 
@@ -19,26 +19,8 @@ from events.kube_objects import KubeObject
 from events.validation import known_kinds
 from projections.bindings import Binding
 from projections.documents import field_owners, kind_statuses, merged_conditions
+from projections.objects import ObjectRow
 from projections.rebalancers import Rebalancer
-
-
-class ObjectRow(NamedTuple):
-    """A row of the objects' table; ``labels`` is JSON or empty."""
-
-    key: str
-    kind: str
-    namespace: str
-    name: str
-    api_version: str
-    number: int
-    version: int
-    generation: int
-    uid: str
-    created_ms: int
-    labels: str
-    manifest: bytes
-    status: bytes = b""
-    owners: bytes = b""
 
 
 class WorkloadReference(TypedDict, total=False):

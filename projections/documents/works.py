@@ -19,7 +19,8 @@ from events.kube_fields import Condition, ObjectMeta, OwnerReference
 from events.kube_objects import KubeObject
 from projections.documents import field_owners
 from projections.documents.member_statuses import apply_failure_message, member_status
-from projections.documents.objects import ObjectRow, identity, instant
+from projections.documents.objects import identity, instant
+from projections.objects import ObjectRow
 from projections.works import Work
 
 API_VERSION: Final = "work.karmada.io/v1alpha1"

@@ -5,7 +5,8 @@ import pytest
 
 from events import shapes
 from projections.documents import field_owners
-from projections.documents.objects import ObjectRow, decoded, object_document
+from projections.documents.objects import decoded, object_document
+from projections.objects import ObjectRow
 
 
 @pytest.mark.parametrize("raw", [b"", b"7", b"null", b'{"a":"\\ud800"}', b'{"a":\xff}', b'{"a":' * 5_000])
