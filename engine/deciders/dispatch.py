@@ -209,15 +209,27 @@ def _sent(
     term, step = view.term, view.step
     if work.state == "suspended":
         return works.WorkSuspended(cluster=work.cluster, key=key, term=term, step=step)
+    return applied(key, work.cluster, declared, work, view.shard.shard, (term, step))
+
+
+def applied(
+    key: str,
+    cluster: str,
+    declared: Declared,
+    work: decisions.DispatchedWork | Dispatched,
+    shard: int,
+    version: tuple[int, int],
+) -> works.WorkApplied:
+    """Return the event with which a cluster gets a work of a binding of ``shard``; ``version`` is (term, step)."""
     return works.WorkApplied(
-        cluster=work.cluster,
+        cluster=cluster,
         key=key,
         template=declared.ref,
-        shard=view.shard.shard,
+        shard=shard,
         offset=declared.offset,
         digest=declared.digest,
-        term=term,
-        step=step,
+        term=version[0],
+        step=version[1],
         replicas=None if work.replicas == NO_REPLICAS else work.replicas,
         overrides=work.overrides,
         labels=work.labels,

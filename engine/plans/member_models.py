@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import Struct, structs
 
+from engine.deciders import dispatch
 from engine.deciders.facts import Facts
 from engine.deciders.shard_fold import ShardFold
 from engine.deciders.state import Declared, Dispatched, ShardState
@@ -20,7 +21,7 @@ from engine.log import port, reading
 from engine.reconcilers import snapshots
 from engine.simulation import log_reading as simulated_reading
 from engine.simulation import member_fleet, member_history, specs
-from events import clusters, codec, health, records, times, topics, works
+from events import clusters, codec, health, records, times, topics
 
 _ASSUMED: Final = (
     "{} not simulated; the plan assumes that replicas start there in {} ms, within the last reported capacity, "
@@ -55,21 +56,8 @@ class _RunningWorkload(Struct, frozen=True, gc=False):
         declared, work, report = self.declared, self.work, self.report
         # A suspended work leaves the previous work running; the report shows that one.
         version = (report.term, report.step) if work.suspended and report else (work.term, work.step)
-        applied = works.WorkApplied(
-            cluster=cluster,
-            key=key,
-            template=declared.ref,
-            shard=self.shard,
-            offset=declared.offset,
-            digest=work.digest,
-            term=version[0],
-            step=version[1],
-            replicas=work.replicas if work.replicas >= 0 else None,
-            overrides=work.overrides,
-            labels=work.labels,
-            reading=work.reading,
-            overwrites=work.overwrites,
-            completions=work.completions,
+        applied = structs.replace(
+            dispatch.applied(key, cluster, declared, work, self.shard, version), digest=work.digest
         )
         past = member_history.WorkloadHistory(
             (work.term, work.step),

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from engine.deciders import dispatch
 from engine.deciders.facts import Facts
 from engine.deciders.shard_fold import ShardFold
 from engine.deciders.state import Binding, Dispatched
-from engine.domain import replica_fields
 from engine.log import port
 from engine.overrides import policies, selection
 from engine.proof.rules import Rules
@@ -23,7 +23,6 @@ EXAMPLES_MAX: Final = 3
 """Maximum number of examples that an audit keeps per reason."""
 
 _DIFF_LINES_MAX: Final = 20
-_NO_REPLICAS: Final = -1
 
 
 class ManifestDifference(Struct, kw_only=True):
@@ -93,15 +92,9 @@ class OverrideAudit:
         refs = _selected(overrides, binding, cluster, facts)
         if selection.are_equal(recorded, refs):
             return
-        before = manifests.RenderInput(
-            keys.shard_of(binding.key),
-            binding.declared.offset,
-            None if work.replicas == _NO_REPLICAS else work.replicas,
-            recorded,
-            manifests.sorted_labels(work.labels),
-            replica_fields.declared_path(work.reading),
-            work.completions,
-        )
+        shard = keys.shard_of(binding.key)
+        applied = dispatch.applied(binding.key, cluster, binding.declared, work, shard, (0, 0))
+        before = manifests.input_of(structs.replace(applied, overrides=recorded))
         template = await self._template(before)
         if template is None:
             return
