@@ -165,15 +165,12 @@ def _requests(pod: _PodSpec) -> Requests | None:
     if len(pod.containers) == 1 and not pod.init_containers and not pod.overhead:
         requests = _container_requests(pod.containers[0]).items()
         return tuple(sorted(pair for pair in requests if quantity.nano_units(pair[1]))) or without_requests
-    total: dict[str, int] = {}
-    for container in pod.containers:
-        for name, text in _container_requests(container).items():
-            total[name] = total.get(name, 0) + quantity.nano_units(text)
+    total = quantity.totals(map(_container_requests, pod.containers))
     for container in pod.init_containers:
         for name, text in _container_requests(container).items():
             total[name] = max(total.get(name, 0), quantity.nano_units(text))
-    for name, text in pod.overhead.items():
-        total[name] = total.get(name, 0) + quantity.nano_units(text)
+    for name, nano in quantity.totals([pod.overhead]).items():
+        total[name] = total.get(name, 0) + nano
     return tuple(sorted((name, _text(nano)) for name, nano in total.items() if nano)) or without_requests
 
 

@@ -332,11 +332,7 @@ def _is_unplaced(workload: Workload | None) -> bool:
 
 def _used(report: clusters.CapacityReported) -> dict[str, int]:
     """Return the sums of allocated resources and of those about to be allocated, in billionths of their units."""
-    used: dict[str, int] = {}
-    for texts in (report.allocated, report.allocating):
-        for resource, text in texts.items():
-            used[resource] = used.get(resource, 0) + quantity.nano_units(text)
-    return used
+    return quantity.totals([report.allocated, report.allocating])
 
 
 def _texts(used: Mapping[str, int]) -> dict[str, str]:

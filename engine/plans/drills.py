@@ -159,8 +159,5 @@ def cheapest_remedies(changes: Iterable[WorkloadChange]) -> list[Remedy]:
 
 def total(requests: Sequence[dict[str, str]]) -> dict[str, str]:
     """Return the sums of requests, as Kubernetes quantities."""
-    sums: dict[str, int] = {}
-    for amounts in requests:
-        for name, text in amounts.items():
-            sums[name] = sums.get(name, 0) + quantity.nano_units(text)
-    return {name: quantity.of_nano(name, amount) for name, amount in sorted(sums.items())}
+    sums = sorted(quantity.totals(requests).items())
+    return {name: quantity.of_nano(name, amount) for name, amount in sums}

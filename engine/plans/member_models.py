@@ -148,16 +148,12 @@ def load(models: Models, members: member_fleet.Members) -> None:
     """Set the used resources of the models to the last reports of their clusters, so that models report the same."""
     for name, report in models.reported.items():
         capacity = members.state_of(name).capacity
-        capacity.running = _nano_units(report.allocated)
+        capacity.running = quantity.totals([report.allocated])
         # Reports count pending replicas as about to be allocated; the members restore them as pending.
         capacity.starting = {
             resource: max(amount - capacity.pending.get(resource, 0), 0)
-            for resource, amount in _nano_units(report.allocating).items()
+            for resource, amount in quantity.totals([report.allocating]).items()
         }
-
-
-def _nano_units(texts: Mapping[str, str]) -> dict[str, int]:
-    return {resource: quantity.nano_units(text) for resource, text in texts.items()}
 
 
 def _assumptions(names: Sequence[str]) -> tuple[str, ...]:

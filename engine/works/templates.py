@@ -313,12 +313,8 @@ def _containers(manifest: _Manifest) -> tuple[str, ...]:
 
 def _limits(containers: msgspec.Raw) -> Amounts:
     """Return the limits of a pod, the sums over its containers; raises msgspec.MsgspecError and QuantityError."""
-    total: dict[str, int] = {}
-    if _LIMITS in bytes(containers):
-        for container in _LIMITED.decode(containers):
-            for name, text in container.resources.limits.items():
-                total[name] = total.get(name, 0) + quantity.nano_units(text)
-    return tuple(sorted(total.items()))
+    limited = _LIMITED.decode(containers) if _LIMITS in bytes(containers) else []
+    return tuple(sorted(quantity.totals(container.resources.limits for container in limited).items()))
 
 
 def _lacks_image(containers: msgspec.Raw) -> bool:

@@ -6,6 +6,7 @@ Kubernetes. The integers have any size, so no amount overflows or is capped.
 
 import functools
 import re
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 PODS = "pods"
@@ -63,6 +64,15 @@ def nano_units_of(value: object) -> int | None:
         return nano_units(value)
     except QuantityError:
         return None
+
+
+def totals(quantities: Iterable[Mapping[str, Quantity]]) -> dict[str, int]:
+    """Return the sums of quantities by resource, in billionths of its unit. Raises `QuantityError`."""
+    sums: dict[str, int] = {}
+    for amounts in quantities:
+        for resource, amount in amounts.items():
+            sums[resource] = sums.get(resource, 0) + nano_units(amount)
+    return sums
 
 
 def canonical(quantity: Quantity) -> str:
