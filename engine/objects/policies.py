@@ -4,6 +4,7 @@ Field names on the wire are Karmada's; unknown fields are ignored, and ``null`` 
 stays raw JSON. Which policy claims a template is decided elsewhere.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -189,12 +190,16 @@ class Policy(Struct, frozen=True, kw_only=True, rename="camel"):
         """
         if self.kind == CLUSTER_PROPAGATION_POLICY:
             return self.spec.resource_selectors
-        own = self.metadata.namespace
-        return tuple(
-            msgspec.structs.replace(selector, namespace=own)
-            for selector in self.spec.resource_selectors
-            if selector.namespace in {"", own}
-        )
+        return restricted(self.spec.resource_selectors, self.metadata.namespace)
+
+
+def restricted(selectors: Iterable[ResourceSelector], namespace: str) -> tuple[ResourceSelector, ...]:
+    """Return selectors with a policy's own namespace, without those that name another one."""
+    return tuple(
+        msgspec.structs.replace(selector, namespace=namespace)
+        for selector in selectors
+        if selector.namespace in {"", namespace}
+    )
 
 
 _DECODER: Final = msgspec.json.Decoder(Policy)

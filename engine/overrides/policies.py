@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.objects import placements
-from engine.objects.policies import ResourceSelector
+from engine.objects.policies import ResourceSelector, restricted
 from events import kube_objects, shapes
 
 OVERRIDE_POLICY: Final = "OverridePolicy"
@@ -82,13 +82,7 @@ class OverridePolicy(Struct, frozen=True, kw_only=True, rename="camel"):
         own = self.metadata.namespace
         if not self.spec.resource_selectors:
             return (ResourceSelector(namespace=own),)
-        if not own:
-            return self.spec.resource_selectors
-        return tuple(
-            msgspec.structs.replace(selector, namespace=own)
-            for selector in self.spec.resource_selectors
-            if selector.namespace in {"", own}
-        )
+        return restricted(self.spec.resource_selectors, own) if own else self.spec.resource_selectors
 
     def digest(self, rules: tuple[int, ...]) -> str:
         """Return the digest of the overriders of some rules, by their indexes."""
