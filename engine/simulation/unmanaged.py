@@ -283,6 +283,9 @@ def run(state: MemberState, key: str, item: Unmanaged, at_ms: int) -> Workload |
         quotas.record(state, key, ref, template.quota)
         if ref.kind == _BUDGET:
             disruption_budgets.record_unmanaged(state, key, ref.namespace, template.budget)
+        if template.rank is not None:
+            state.ranks[ref.name] = template.rank
+            state.capacity_freed = True
         if (ref.api_version, ref.kind) == NODE:
             state.nodes[ref.name] = item
             state.capacity_freed = True
@@ -315,6 +318,8 @@ def _forget_indexed(state: MemberState, key: str, item: Unmanaged) -> None:
     quotas.touch(state, item.ref.namespace)
     if item.ref.kind == _BUDGET:
         disruption_budgets.forget_unmanaged(state, key, item.ref.namespace)
+    if item.ref.kind == templates.PRIORITY_CLASS:
+        state.ranks.pop(item.ref.name, None)
 
 
 def _orphan(state: MemberState, key: str, at_ms: int) -> None:

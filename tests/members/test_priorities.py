@@ -10,6 +10,9 @@ from hypothesis import strategies as st
 from engine.simulation import cluster, member_history, recovery, reports, state
 from engine.works import templates
 from engine.works.templates import Template
+from events import clusters, shapes
+from events.json_values import Json
+from tests.builders import manifests
 from tests.members import examples
 
 CLASSES: Final = {"high": 1_000, "low": -5, "": 0}
@@ -101,6 +104,26 @@ def test_pods_of_an_unknown_class_wait_for_it(member: state.MemberState) -> None
     priority_class(member, "later", 7)
     cluster.advance(member, 1)
     assert running(member) == {"early": 2}
+
+
+async def test_class_that_a_client_of_the_member_wrote_ranks_pods_until_it_is_deleted() -> None:
+    stage = examples.Stage()
+    await stage.turn()
+    ref = shapes.WorkloadRef(api_version="scheduling.k8s.io/v1", kind="PriorityClass", name="own")
+    await write(stage, manifests.deployment("web", 1, "default", priorityClassName="own"))
+    await write(stage, manifests.manifest(ref.api_version, ref.kind, "own", value=10))
+    for checked in (stage, stage.restarted()):
+        await checked.settle()
+        assert running(checked.members.state_of("member1")) == {"web": 1}
+    await checked.members.write("member1", clusters.MemberObjectDeleted(name="member1", object=ref))
+    await write(checked, manifests.deployment("web", 2, "default", priorityClassName="own"))
+    assert running(checked.members.state_of("member1")) == {"web": 1}
+
+
+async def write(stage: examples.Stage, value: Json) -> None:
+    """Write an object as a client of the member."""
+    manifest = msgspec.Raw(msgspec.json.encode(value))
+    await stage.members.write("member1", clusters.MemberObjectApplied(name="member1", manifest=manifest))
 
 
 def test_default_class_applies_to_pods_without_a_class(member: state.MemberState) -> None:
