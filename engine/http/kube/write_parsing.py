@@ -5,7 +5,7 @@ The control plane and the APIs of simulated members parse requests alike, but ca
 
 import secrets
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct, structs
 from starlette.requests import Request
@@ -28,6 +28,7 @@ from engine.writing.edits.patching import Patch, check_patch_type, is_expanding
 from engine.writing.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
 from engine.writing.edits.status import StatusApplication, StatusPatch, StatusReplacement
 from events import vocabulary
+from events.kube_objects import KubeObject
 
 _LARGE: Final = loop_share.LARGE_BYTES + 1
 _GENERATED_LETTERS: Final = 5
@@ -35,6 +36,22 @@ _GENERATED_TRIES: Final = 8
 """Number of names that are generated for one object, as in Kubernetes, if others have taken them."""
 
 _GENERATED_PREFIX_MAX: Final = 58
+
+
+class _Edits(NamedTuple):
+    """The edits that requests for one path can ask for."""
+
+    replacement: Callable[[Writer, KubeObject], RequestedEdit]
+    patch: Callable[[Writer, str, object], RequestedEdit]
+    application: Callable[[Writer, KubeObject, bool], RequestedEdit]
+
+
+_OF_OBJECTS: Final = _Edits(Replacement, Patch, Application)
+_OF_PARTS: Final = {
+    **dict.fromkeys(STATUSES, _Edits(StatusReplacement, StatusPatch, StatusApplication)),
+    SCALE: _Edits(ScaleReplacement, ScalePatch, ScaleApplication),
+}
+"""The edits of subresources; all others, such as ``finalize``, change whole objects."""
 
 
 class WriteRequest(Struct, frozen=True, kw_only=True):
@@ -109,14 +126,10 @@ class Parsing:
     ) -> tuple[WriteRequest, RequestedEdit]:
         """Parse a PUT of an object or subresource."""
         write = self.read(request, resource, api_path, api_path.name, api_path.namespace)
-        if api_path.part == SCALE:
-            return write, ScaleReplacement(write.writer, await bodies.read_object(request, scales.SCALE))
         repeated: list[str] = []
-        body = await bodies.read_object(request, resource, repeated)
-        write = _with_repeated(write, repeated)
-        if api_path.part in STATUSES:
-            return write, StatusReplacement(write.writer, body)
-        return write, Replacement(write.writer, body)
+        body_resource = scales.SCALE if api_path.part == SCALE else resource
+        body = await bodies.read_object(request, body_resource, repeated)
+        return _with_repeated(write, repeated), _edits(write).replacement(write.writer, body)
 
     async def patch(
         self, request: Request, resource: Resource, api_path: ApiPath
@@ -135,13 +148,7 @@ class Parsing:
         if is_expanding(patch):
             write = structs.replace(write, body_bytes=_LARGE)
         check_patch_type(write.writer, kind)
-        match api_path.part:
-            case "status" | "approval":
-                return write, StatusPatch(write.writer, kind, patch)
-            case "scale":
-                return write, ScalePatch(write.writer, kind, patch)
-            case _:
-                return write, Patch(write.writer, kind, patch)
+        return write, _edits(write).patch(write.writer, kind, patch)
 
     async def _application(self, write: WriteRequest, content: bytes) -> tuple[WriteRequest, RequestedEdit]:
         """Parse a server-side apply."""
@@ -150,14 +157,7 @@ class Parsing:
         write = _with_repeated(write, repeated)
         if bodies.is_expanding(content):
             write = structs.replace(write, body_bytes=_LARGE)
-        writer, force = write.writer, write.query.force
-        match write.path.part:
-            case "status" | "approval":
-                return write, StatusApplication(writer, desired, force)
-            case "scale":
-                return write, ScaleApplication(writer, desired, force)
-            case _:
-                return write, Application(writer, desired, force)
+        return write, _edits(write).application(write.writer, desired, write.query.force)
 
     def read(
         self, request: Request, resource: Resource, api_path: ApiPath, name: str, namespace: str
@@ -203,6 +203,10 @@ async def created(
         write = structs.replace(write, writer=structs.replace(write.writer, name=name))
         creation = Creation(write.writer, creation.body.with_metadata({"name": name}))
     return await carry_out(write, creation)
+
+
+def _edits(write: WriteRequest) -> _Edits:
+    return _OF_PARTS.get(write.path.part, _OF_OBJECTS)
 
 
 def _generated(prefix: str) -> str:

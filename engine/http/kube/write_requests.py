@@ -27,10 +27,9 @@ from engine.kubeapi.schema.resources import ApiPath, Resource
 from engine.writing import object_changes
 from engine.writing.edits import binding_changes, certificate_requests
 from engine.writing.edits.authorized import AuthorizedEdit, Permission, check_reserved
-from engine.writing.edits.objects import STATUSES, RequestedEdit
+from engine.writing.edits.objects import SCALE, STATUSES, RequestedEdit
 from engine.writing.edits.preconditions import AheadError
-from engine.writing.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
-from engine.writing.edits.status import DerivedStatus, StatusApplication, StatusPatch, StatusReplacement
+from engine.writing.edits.status import DerivedStatus
 from engine.writing.mutations import Action, Problem, Target, Verdict, Written
 from engine.writing.object_changes import Change, Preconditions, Removal, StatusChange
 from engine.writing.write_api import CLIENT_SOURCE
@@ -96,14 +95,12 @@ class WriteRequests:
         return await self._carry_out(*await self._parsing.patch(request, resource, api_path))
 
     async def _carry_out(self, write: WriteRequest, edit: RequestedEdit) -> Response:
-        match edit:
-            case StatusReplacement() | StatusPatch() | StatusApplication():
-                derived = await self._derived_status(write)
-                return await self._status(write, structs.replace(edit, derived=derived))
-            case ScaleReplacement() | ScalePatch() | ScaleApplication():
-                return await self._scale(write, edit)
-            case _:
-                return await self._change(write, edit)
+        if write.path.part in STATUSES:
+            derived = await self._derived_status(write)
+            return await self._status(write, structs.replace(edit, derived=derived))
+        if write.path.part == SCALE:
+            return await self._scale(write, edit)
+        return await self._change(write, edit)
 
     async def delete(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle DELETE of an object."""

@@ -1,5 +1,6 @@
 """Scale and status subresources: replace, patch, apply, ownership of replicas, and invalid counts."""
 
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -59,6 +60,17 @@ async def test_scale_patch_takes_ownership_of_the_replicas() -> None:
         )
         assert answer.json()["spec"] == {"replicas": 3}
         assert owners((await client.get(f"{DEPLOYMENTS}/one")).json()) == {"me": False, "scaler": True}
+
+
+async def test_duplicate_fields_of_a_scale_are_reported() -> None:
+    text = json.dumps(scale(3)).replace('"replicas": 3', '"replicas": 3, "replicas": 4')
+    async with a_deployment() as client:
+        strict = await client.put(f"{SCALE}?fieldValidation=Strict", content=text)
+        assert strict.status_code == 400
+        assert 'strict decoding error: duplicate field "spec.replicas"' in strict.json()["message"]
+        answer = await client.put(SCALE, content=text)
+        assert (answer.status_code, answer.json()["spec"]) == (200, {"replicas": 4})
+        assert answer.headers.get_list("warning") == ['299 - "duplicate field \\"spec.replicas\\""']
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,7 @@ from engine.simulation.state import MemberState, Unmanaged, Workload
 from engine.works import templates
 from engine.writing import object_changes
 from engine.writing.edits.authorized import Permission
-from engine.writing.edits.objects import STATUS, RequestedEdit
-from engine.writing.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
+from engine.writing.edits.objects import SCALE, STATUS, RequestedEdit
 from engine.writing.mutations import Edited
 from events import clusters, shapes
 from events.json_values import Json
@@ -168,7 +167,7 @@ class MemberWrites:
                 current = await self._plane.get(resource, writer.namespace, writer.name)
             else:
                 current = None
-        return self._answer(write, edit, live, edited, current)
+        return self._answer(write, live, edited, current)
 
     async def _write(self, write: WriteRequest, live: KubeObject | None, edited: Edited) -> None:
         """Record an edit in the log and carry it out."""
@@ -294,7 +293,6 @@ class MemberWrites:
     def _answer(
         self,
         write: WriteRequest,
-        edit: RequestedEdit,
         live: KubeObject | None,
         edited: Edited,
         current: KubeObject | None,
@@ -309,7 +307,7 @@ class MemberWrites:
             metadata = {**newest, **value.metadata, **derived}
             value = current.with_fields({**value.document, "metadata": metadata})
         warnings = (*write.warnings, *edited.warnings)
-        if isinstance(edit, ScaleReplacement | ScalePatch | ScaleApplication):
+        if write.path.part == SCALE:
             return rendering.answer(scales.scale_of(resource, value).document, warnings=warnings)
         code = 201 if live is None else 200
         return rendering.answer(
