@@ -229,11 +229,10 @@ def _failover(claim: Claim) -> binding_fields.Failover:
         if failover.grace_period_seconds is not None:
             application["gracePeriodSeconds"] = failover.grace_period_seconds
         rendered["application"] = application
-    if claim.preserved:
-        rendered["cluster"] = {
-            "purgeMode": claim.purge_mode,
-            "statePreservation": _preservation(claim.preserved),
-        }
+    if claim.purge_mode:
+        rendered["cluster"] = {"purgeMode": claim.purge_mode}
+        if claim.preserved:
+            rendered["cluster"]["statePreservation"] = _preservation(claim.preserved)
     return rendered
 
 

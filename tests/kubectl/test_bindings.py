@@ -37,6 +37,12 @@ def test_binding_names_the_version_of_its_template_that_it_follows(kubectl: Kube
     assert before < after <= int(kubectl("get", "deploy", "web", "-o", VERSION))
 
 
+def test_binding_shows_how_its_policy_evicts_from_failed_clusters(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", stdin=f"{BOTH}  failover: {{cluster: {{purgeMode: Never}}}}\n")
+    until_scheduled(kubectl)
+    assert binding_of(kubectl)["spec"]["failover"] == {"cluster": {"purgeMode": "Never"}}
+
+
 def test_scheduler_observes_generations_that_need_no_new_decision(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", stdin=BOTH)
     until_scheduled(kubectl)
