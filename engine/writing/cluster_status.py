@@ -2,6 +2,7 @@
 
 import msgspec
 
+from engine.domain.clusters import UNKNOWN
 from engine.kubeapi.errors.status_objects import StatusCause, StatusDetails, StatusError
 from engine.writing import cluster_changes
 from engine.writing.mutations import Action, Edited, Mutated, Target
@@ -53,8 +54,8 @@ def _events(target: Target, cluster: Cluster, desired: KubeObject) -> list[shape
         capacity = _capacity(target.name, desired)
         if capacity != _capacity(target.name, before):
             events.append(capacity)
-    ready = _ready(target.name, desired)
-    if ready is not None and ready != _ready(target.name, before):
+    ready = _ready(cluster, desired)
+    if ready is not None and ready != _ready(cluster, before):
         events.append(ready)
     reported = _conditions(target.name, desired)
     if reported != _conditions(target.name, before):
@@ -122,13 +123,18 @@ def _condition(condition: Json) -> clusters.ClusterCondition:
     )
 
 
-def _ready(name: str, value: KubeObject) -> clusters.ClusterHealthChanged | None:
+def _ready(cluster: Cluster, value: KubeObject) -> clusters.ClusterHealthChanged | None:
+    """Return the report in the condition Ready; Unknown, as the engine itself reports the end of a grace period."""
     condition = value.condition("Ready")
     if not condition:
         return None
+    status, health = condition.get("status"), cluster.health
+    is_silent = status == UNKNOWN and health is not None
     return clusters.ClusterHealthChanged(
-        name=name,
-        ready=condition.get("status") == "True",
+        name=cluster.name,
+        ready=status == "True",
+        silent=is_silent,
+        heard_ms=health.heard_ms if is_silent and health is not None else 0,
         reason=str(condition.get("reason", "")),
         message=str(condition.get("message", "")),
     )

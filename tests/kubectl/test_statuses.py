@@ -138,6 +138,9 @@ def test_agent_writes_the_status_of_its_cluster(kubectl: Kubectl) -> None:
     }
     kubectl(*words, json.dumps({"status": away}))
     assert kubectl.table("cluster", name)[1] == "told v1.30.1 Pull False"
+    unknown = {"conditions": [{"type": "Ready", "status": "Unknown", "reason": "NoLease", "message": ""}]}
+    kubectl(*words, json.dumps({"status": unknown}))
+    assert kubectl.table("cluster", name)[1] == "told v1.30.1 Pull Unknown"
     wrong = {"resourceSummary": {"allocatable": {"cpu": "much"}}}
     kubectl(*words, json.dumps({"status": wrong}), code=1)
     assert "allocatable.cpu" in kubectl.errors
