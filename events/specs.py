@@ -22,9 +22,13 @@ class TemplateApplied(shapes.ObjectApplied, frozen=True, kw_only=True):
 
 
 class TemplateDeleted(TemplateEvent, shapes.ObjectDeleted, frozen=True, kw_only=True):
-    """The deletion of a template; all its works are removed."""
+    """The deletion of a template; all its works are removed.
+
+    ``orphans``: its workloads, and those of its dependencies, keep running in their clusters.
+    """
 
     expects: shapes.Count | None = None
+    orphans: bool = False
 
 
 class RebalancerApplied(shapes.ObjectApplied, frozen=True, kw_only=True):

@@ -78,7 +78,7 @@ class Namespaces:
 
         Return the answer of the write API, and whether the namespace is already deleted.
         """
-        answer = await self._remove(target, preconditions, is_kept=True)
+        answer = await self._remove(target, preconditions)
         if isinstance(answer, Problem):
             return answer, False
         if self._grace_ms:
@@ -159,14 +159,12 @@ class Namespaces:
         target: Target,
         preconditions: Preconditions | None = None,
         *,
-        is_kept: bool = False,
         is_final: bool = False,
     ) -> Written | Problem:
         removal = Removal(
             target=target,
             now_ms=self._clock_ms(),
             preconditions=preconditions,
-            is_kept=is_kept,
             is_final=is_final,
         )
         return await self._write_api.change(removal, source=CLIENT_SOURCE)

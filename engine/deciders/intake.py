@@ -38,11 +38,11 @@ def take(shard: ShardState, taken: verdicts.Taken) -> None:
     match taken.data:
         case specs.TemplateApplied(manifest=raw) if taken.manifest and taken.head:
             _apply_template(shard, taken, taken.manifest, taken.head, raw)
-        case specs.TemplateDeleted():
+        case specs.TemplateDeleted(orphans=orphans):
             binding = shard.bindings.get(taken.record.key)
             if binding is not None:
                 binding.template = None
-                touch(shard, binding.key, states.SPEC, taken)
+                touch(shard, binding.key, states.SPEC | states.ORPHANED if orphans else states.SPEC, taken)
         case specs.RebalancerApplied(manifest=raw) if taken.manifest and taken.head:
             _apply_rebalancer(shard, taken, taken.manifest, taken.head, raw)
         case specs.DeletionAllowed(cluster=cluster):

@@ -36,7 +36,7 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[bool]:
     """Declare and claim a binding, release or withdraw it; return whether removed works leave the workload running."""
     template = binding.template
     if template is None:
-        return (yield from _withdraw(binding, view))
+        return (yield from _withdraw(binding, view)) or bool(flags & states.ORPHANED)
     holder = _holder(binding, template)
     outcome, chosen = choose(holder, template, view.facts)
     if (

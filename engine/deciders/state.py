@@ -34,6 +34,7 @@ PRIORITY: Final = 512
 QUOTA: Final = 1024
 GROUP: Final = 2048
 TERM: Final = 4096
+ORPHANED: Final = 8192
 REPORTED: Final = HEALTH | CAPACITY
 """Flags set by reports of member clusters only; keys with other flags are decided first (``waiting_keys.pop``)."""
 

@@ -37,6 +37,9 @@ from projections.documents import objects as documents_objects
 from projections.documents.clusters import cluster_document
 from projections.objects import StoredObject
 
+_ORPHAN: Final = "orphan"
+"""The finalizer of an object that is being deleted, but not what belongs to it."""
+
 _DERIVED: Final = ("creationTimestamp", "generation", "resourceVersion", "selfLink", "uid")
 
 _DEPTH_MAX: Final = limits.RECORD_DEPTH_MAX - 1
@@ -80,7 +83,7 @@ class Change(Struct, frozen=True, kw_only=True):
         version = stored.head.version
         # Do not delete a namespace when its last finalizer is removed: the namespace controller deletes empty ones.
         if self.target.route != "namespace" and is_finalized(edited.value):
-            return _mutated(Action.DELETED, value, edited, _deleted(self.target, version))
+            return _mutated(Action.DELETED, value, edited, _deleted(self.target, value, version))
         event = verdicts.APPLIED[self.target.route](manifest=msgspec.Raw(raw), expects=version)
         return _mutated(Action.CONFIGURED, value, edited, event)
 
@@ -163,15 +166,16 @@ class Preconditions(Struct, frozen=True, kw_only=True):
 class Removal(Struct, frozen=True, kw_only=True):
     """Delete an object; if it has finalizers, only mark it as terminating. Removing its last finalizer then deletes it.
 
-    ``is_kept``: only mark the object, even if it has no finalizers. ``is_final``: do nothing unless the object is
-    already marked and has no finalizers.
+    A namespace is only marked, unless ``is_final``: do nothing unless the object is already marked and has no
+    finalizers. ``orphans``: what a template runs in the clusters stays there; if the template is only marked, the
+    finalizer ``orphan`` records this, as in Kubernetes.
     """
 
     target: Target
     now_ms: int
     preconditions: Preconditions | None = None
-    is_kept: bool = False
     is_final: bool = False
+    orphans: bool = False
 
     def apply(self, stored: StoredState) -> Mutated | Problem:
         """Return the object, deleted or marked, with the event for that; unchanged if there is nothing to do."""
@@ -183,11 +187,17 @@ class Removal(Struct, frozen=True, kw_only=True):
         self._check(live)
         version = stored.head.version
         is_marked = live.is_ending
-        stays = self.is_kept or bool(marks.finalizers(live))
+        if (
+            self.orphans
+            and self.target.route == "template"
+            and _ORPHAN not in (own := marks.finalizers(live))
+        ):
+            live = live.with_metadata({"finalizers": [*own, _ORPHAN]})
+        stays = _is_awaited(live) or (self.target.route == "namespace" and not self.is_final)
         if (stays and is_marked) or (self.is_final and (stays or not is_marked)):
             return Mutated(action=Action.UNCHANGED, value=live)
         if not stays:
-            event = _deleted(self.target, version)
+            event = _deleted(self.target, live, version)
             return Mutated(action=Action.DELETED, value=live, events=(event,))
         value = marked(live, self.now_ms).with_metadata({"generation": _generation(stored) + 1})
         event = verdicts.APPLIED[self.target.route](manifest=msgspec.Raw(manifest(value)), expects=version)
@@ -211,11 +221,12 @@ class Removal(Struct, frozen=True, kw_only=True):
             rules.check_deletion(live)
 
 
-def _deleted(target: Target, expects: int) -> shapes.Event:
+def _deleted(target: Target, value: KubeObject, expects: int) -> shapes.Event:
     """The event that deletes an object."""
     match target.route:
         case "template":
-            return specs.TemplateDeleted(template=target.reference, expects=expects)
+            orphans = _ORPHAN in marks.finalizers(value)
+            return specs.TemplateDeleted(template=target.reference, expects=expects, orphans=orphans)
         case "configuration":
             return policies.ConfigurationDeleted(object=target.reference, expects=expects)
         case "rebalancer":
@@ -312,8 +323,13 @@ def marked(value: KubeObject, now_ms: int) -> KubeObject:
 
 
 def is_finalized(value: KubeObject) -> bool:
-    """Whether an object is being deleted and has no finalizers left."""
-    return value.is_ending and not marks.finalizers(value)
+    """Whether an object is being deleted and has no finalizers left that others must remove."""
+    return value.is_ending and not _is_awaited(value)
+
+
+def _is_awaited(value: KubeObject) -> bool:
+    """Whether an object has finalizers that others must remove."""
+    return any(name != _ORPHAN for name in marks.finalizers(value))
 
 
 def manifest(value: KubeObject) -> bytes:

@@ -79,6 +79,22 @@ def test_object_with_finalizers_is_marked_and_without_is_deleted() -> None:
     assert deleted.events == (specs.TemplateDeleted(template=WEB.reference, expects=7),)
 
 
+def test_orphaning_removal_leaves_the_workloads_in_the_clusters() -> None:
+    mutated = Removal(target=WEB, now_ms=NOW_MS, orphans=True).apply(finalized())
+    assert isinstance(mutated, Mutated)
+    assert mutated.events == (specs.TemplateDeleted(template=WEB.reference, expects=7, orphans=True),)
+
+
+def test_orphaning_removal_is_remembered_until_the_last_finalizer_is_removed() -> None:
+    marked = Removal(target=WEB, now_ms=NOW_MS, orphans=True).apply(finalized("a.example/b"))
+    assert isinstance(marked, Mutated)
+    assert marked.value.at("metadata", "finalizers") == ["a.example/b", "orphan"]
+    rest = Set({"metadata": {**marked.value.metadata, "finalizers": ["orphan"]}})
+    deleted = Change(target=WEB, edit=rest).apply(stored(marked.value.document))
+    assert isinstance(deleted, Mutated)
+    assert deleted.events == (specs.TemplateDeleted(template=WEB.reference, expects=7, orphans=True),)
+
+
 def test_removal_of_another_object_than_required_is_refused() -> None:
     resource = control_plane().of_kind("apps/v1", "Deployment")
     assert resource is not None

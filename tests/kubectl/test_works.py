@@ -10,6 +10,7 @@ from events.json_values import as_object, at
 from tests.builders.manifests import cluster
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import BOTH, POLICY
+from tests.kubectl.members import in_namespace
 
 JOB: Final = """
 apiVersion: batch/v1
@@ -152,6 +153,17 @@ def test_work_shows_the_dispatch_and_the_status_of_its_object(kubectl: Kubectl) 
         lambda: not work_in(kubectl, "member1")["spec"]["preserveResourcesOnDeletion"],
         lambda: str(work_in(kubectl, "member1")),
     )
+
+
+def test_workload_stays_in_the_members_if_its_template_is_deleted_with_orphans(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", stdin=BOTH)
+    until_ready(kubectl)
+    member, shown = in_namespace(kubectl), ("get", "deployment", "web", "-o", "yaml")
+    assert kubectl("delete", "deployment", "web", "--cascade=orphan").endswith('"web" deleted\n')
+    kubectl.until_true(lambda: not kubectl("get", "rb", "-o", "name"), lambda: kubectl("get", "rb"))
+    kubectl.until_true(lambda: marks.MANAGED not in member(*shown), lambda: member(*shown))
+    assert member("get", "pods", "-o", "name")
+    member("delete", "deployment", "web")
 
 
 def test_work_exists_and_follows_its_template_while_dispatching_is_suspended(kubectl: Kubectl) -> None:

@@ -162,13 +162,18 @@ NO_PRECONDITIONS: Final = Preconditions()
 class DeleteOptions(Struct, frozen=True, kw_only=True):
     """The options of a deletion.
 
-    ``policy`` is the propagation policy, empty for the default; ``orphans`` is the older ``orphanDependents``.
+    ``policy`` is the propagation policy, empty for the default.
     """
 
     dry_run: bool = False
     policy: str = ""
-    orphans: bool = False
+    orphan_dependents: bool = False
     preconditions: Preconditions = NO_PRECONDITIONS
+
+    @property
+    def orphans(self) -> bool:
+        """Whether the dependents of the object stay."""
+        return self.orphan_dependents or self.policy == "Orphan"
 
 
 async def deletion_options(request: Request) -> DeleteOptions:
@@ -197,7 +202,7 @@ def _checked(fields: Json) -> DeleteOptions:
     return DeleteOptions(
         dry_run=dry_run == ["All"],
         policy=str(policy or ""),
-        orphans=fields.get("orphanDependents") is True,
+        orphan_dependents=fields.get("orphanDependents") is True,
         preconditions=Preconditions(
             str(required.get("uid") or ""), str(required.get("resourceVersion") or "")
         ),

@@ -107,7 +107,7 @@ class WriteRequests:
         write = self._parsing.read(request, resource, api_path, api_path.name, api_path.namespace)
         options = await bodies.deletion_options(request)
         dry_run = write.query.dry_run or options.dry_run
-        removed = await self._remove(write, options.preconditions, dry_run=dry_run)
+        removed = await self._remove(write, options, dry_run=dry_run)
         return rendering.deletion(removed)
 
     async def delete_all(
@@ -122,17 +122,17 @@ class WriteRequests:
                 continue
             dry_run = write.query.dry_run or options.dry_run
             with status_objects.already_gone():
-                await self._remove(write, options.preconditions, dry_run=dry_run)
+                await self._remove(write, options, dry_run=dry_run)
         number = str(await self._plane.number())
         return await list_responses.answer(
             resource, fitting, _PLAIN, self._clock_ms(), {"resourceVersion": number}
         )
 
     async def _remove(
-        self, write: WriteRequest, required: bodies.Preconditions, *, dry_run: bool
+        self, write: WriteRequest, options: bodies.DeleteOptions, *, dry_run: bool
     ) -> Status | KubeObject:
         """Delete an object; return the Status or object for the response."""
-        resource, target = write.resource, _target(write)
+        resource, target, required = write.resource, _target(write), options.preconditions
         preconditions = Preconditions(
             resource=resource,
             uid=required.uid,
@@ -155,9 +155,8 @@ class WriteRequests:
         if is_namespace and not dry_run:
             answer, is_namespace_gone = await self._namespaces.end(target, preconditions)
         else:
-            removal = Removal(
-                target=target, preconditions=preconditions, now_ms=self._clock_ms(), is_kept=is_namespace
-            )
+            now_ms, orphans = self._clock_ms(), options.orphans
+            removal = Removal(target=target, preconditions=preconditions, now_ms=now_ms, orphans=orphans)
             answer = await self._write_api.change(removal, dry_run=dry_run, source=CLIENT_SOURCE)
         written = _written(answer, resource, target.name)
         removed = written.mutated.value

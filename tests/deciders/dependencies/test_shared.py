@@ -1,5 +1,7 @@
 """Dependencies that several workloads share, or that have their own policy, overrides and status."""
 
+from msgspec import structs
+
 from events import decisions, works
 from tests.builders.inputs import deleted, key, override, policy, policy_deleted, referring, template
 from tests.builders.manifests import CONFIG_MAP, images, on, selector
@@ -25,6 +27,14 @@ async def test_two_workloads_share_a_dependency(story: Story) -> None:
     assert await clusters_running(story, SETTINGS) == ["member2"]
     await story.submit(deleted("api"))
     assert await clusters_running(story, SETTINGS) == []
+
+
+async def test_orphaned_workload_keeps_running_with_its_dependencies(story: Story) -> None:
+    await story.submit(settings_map(), with_deps("member1"), referring("web", "ConfigMap/settings"))
+    await story.submit(structs.replace(deleted("web"), orphans=True))
+    assert not story.is_known(WEB)
+    removed = await story.recorded(works.WorkRemoved)
+    assert {(work.key, work.preserved) for work in removed} == {(WEB, True), (SETTINGS, True)}
 
 
 async def test_own_policy_and_dependents_place_a_dependency_together(story: Story) -> None:

@@ -31,7 +31,7 @@ _QUOTA: Final = raw_json(
 _KEPT: Final = shapes.WorkloadRef(api_version="v1", kind="FederatedResourceQuota", name="foo", namespace="a")
 SPECS: Final[tuple[shapes.Event, ...]] = (
     specs.TemplateApplied(manifest=_DEPLOYMENT, expects=0),
-    specs.TemplateDeleted(template=TEMPLATE, expects=1),
+    specs.TemplateDeleted(template=TEMPLATE, expects=1, orphans=True),
     specs.RebalancerApplied(manifest=_REBALANCER, expects=0),
     specs.RebalancerDeleted(name="demo", expects=1),
     specs.TemplateStatusWritten(

@@ -44,7 +44,6 @@ from events.kube_fields import ListMeta
 from events.kube_objects import KubeObject
 from projections import object_tables
 
-_ORPHAN: Final = "Orphan"
 _CRON_JOB: Final = "CronJob"
 _LOST: Final = (
     "the simulation of {} cannot orphan pods and Jobs of a CronJob, of an object with finalizers, or of one that the"
@@ -331,7 +330,7 @@ def _deletion_of(
     """Return the deletion of an object. Policy Orphan keeps its dependents, policy Foreground deletes them first."""
     cluster = state.spec.name
     key, uid = ref.binding_key, live.uid
-    is_orphaning = options.policy == _ORPHAN or options.orphans
+    is_orphaning = options.orphans
     is_managed = unmanaged.managed(state, key) is not None
     owned = garbage_collection.dependents(state, key, uid)
     result: list[clusters.MemberWrite] = []
