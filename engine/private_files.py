@@ -23,6 +23,7 @@ _OURS: Final = (
 )
 """Name patterns of the engine's files in a data directory."""
 
+_DATABASE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal")
 _log = diagnostics.logger(__name__)
 
 
@@ -56,8 +57,22 @@ def database(path: Path) -> None:
     # If the file cannot be created, SQLite reports why when it opens it.
     with suppress(OSError):
         path.touch(mode=_FILE_MODE)
-    for suffix in ("", "-wal", "-shm", "-journal"):
+    for suffix in _DATABASE_SUFFIXES:
         _tighten(path.with_name(path.name + suffix))
+
+
+def remove_database(path: Path) -> None:
+    """Delete a database file and the files that SQLite keeps beside it, if they exist."""
+    for suffix in _DATABASE_SUFFIXES:
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def identity(path: Path) -> tuple[int, int] | None:
+    """Return the device and inode numbers of the file at a path; None if there is no file."""
+    with suppress(FileNotFoundError):
+        status = path.stat()
+        return status.st_dev, status.st_ino
+    return None
 
 
 def opened(path: Path) -> IO[bytes]:

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from engine import private_files
 from projections import schema
 from projections.port import ProjectionError, ResultRow, Row, UnwritableError, Value
 
@@ -96,7 +97,7 @@ class Reader:
                 self._free = [_connect(path, _READER_CACHE_KIB)]
         except sqlite3.OperationalError as error:
             raise ProjectionError(f"{path} can't be opened: {error}; check the directory") from None
-        self._file = _identity(path)
+        self._file = private_files.identity(path)
         self._read_by = 0
 
     @contextmanager
@@ -134,9 +135,9 @@ class Reader:
     def _connected(self) -> Connection:
         # Compare before connecting, because to connect would create a missing file, and again afterwards,
         # because the file may be replaced in between.
-        if _identity(self._path) == self._file:
+        if private_files.identity(self._path) == self._file:
             connection = _connect(self._path, _READER_CACHE_KIB)
-            if _identity(self._path) == self._file:
+            if private_files.identity(self._path) == self._file:
                 return connection
             connection.close()
         raise ProjectionError(f"{self._path} is being rebuilt; try again later")
@@ -161,7 +162,7 @@ class Store:
         except sqlite3.DatabaseError as error:
             if path is None or isinstance(error, sqlite3.OperationalError):
                 raise ProjectionError(f"{path} can't be opened: {error}; check the directory") from None
-            remove(path)
+            private_files.remove_database(path)
             self.writer = self._open()
         self._writing = threading.Lock()
         # An in-memory database has one connection, which reads and writes share.
@@ -226,7 +227,7 @@ class Store:
             return connection
         # The tables have another format: delete them; the log is folded again.
         connection.close()
-        remove(self.path)
+        private_files.remove_database(self.path)
         connection = _connect(self.path)
         connection.prepare()
         return connection
@@ -242,21 +243,6 @@ def _damage_reported(path: Path | None) -> Generator[None]:
         if type(error) is not sqlite3.DatabaseError:
             raise
         raise ProjectionError(f"{path} is damaged: {error}; rebuild it") from error
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Return the device and inode numbers of the file at a path; None if there is no file."""
-    with suppress(FileNotFoundError):
-        status = path.stat()
-        return status.st_dev, status.st_ino
-    return None
-
-
-def remove(path: Path) -> None:
-    """Delete a store's files, if they exist."""
-    for suffix in ("", "-wal", "-shm"):
-        with suppress(FileNotFoundError):
-            path.with_name(path.name + suffix).unlink()
 
 
 def _make_private(path: Path) -> None:

@@ -270,15 +270,7 @@ def _open(directory: Path, synchronous: str) -> _Files:
 
 def _identities(path: Path) -> list[tuple[int, int] | None]:
     """Return device and inode of a database and of its write-ahead log; None for a missing file."""
-    return [_identity(path), _identity(path.with_name(f"{path.name}-wal"))]
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return None
-    return status.st_dev, status.st_ino
+    return [private_files.identity(path), private_files.identity(path.with_name(f"{path.name}-wal"))]
 
 
 def _lock_directory(directory: Path) -> IO[bytes]:

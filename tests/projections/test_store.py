@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from engine import private_files
 from projections import query, store
 from projections.port import ProjectionError
 from tests import read_only
@@ -28,7 +29,7 @@ def reader(path: Path) -> Iterator[store.Reader]:
 def test_deleted_tables_are_read_on_but_not_mixed_with_rebuilt_ones(
     is_rebuilt: bool, reader: store.Reader, path: Path
 ) -> None:
-    store.remove(path)
+    private_files.remove_database(path)
     if is_rebuilt:
         store.Store(path).close()
 

@@ -119,8 +119,7 @@ def _new_file(path: Path | None) -> tuple[sqlite3.Connection, State]:
     """Replace the file, if it exists, by an empty one."""
     try:
         if path is not None:
-            for suffix in ("", "-wal", "-shm"):
-                path.with_name(path.name + suffix).unlink(missing_ok=True)
+            private_files.remove_database(path)
         return _loaded(path)
     except (sqlite3.Error, OSError) as error:
         raise UnwritableError(f"{path} can't be created: {error}") from error

@@ -104,7 +104,7 @@ async def _fold_and_report(log: runner.Source, path: Path) -> None:
         # A damaged page causes an error only when it is first read. Delete the tables and end: the next child rebuilds
         # them, and the parent reads them once they include all records that the deleted tables included.
         _log.warning("rebuilding views", reason=str(error))
-        store.remove(path)
+        private_files.remove_database(path)
     finally:
         reporting.cancel()
         projector.close()
@@ -153,7 +153,7 @@ async def _opened(log: runner.Source, path: Path) -> runner.Projector:
         _log.warning("rebuilding views", reason=str(error))
         projector.close()
         projector.store.close()
-        store.remove(path)
+        private_files.remove_database(path)
         projector = runner.Projector(log, store.Store(path), manifests.check)
         await projector.fold_to(0)
     return projector
