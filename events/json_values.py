@@ -129,6 +129,14 @@ def texts(value: object) -> list[str]:
     return [str(item) for item in list_at(value)]
 
 
+def decoded(raw: msgspec.Raw | bytes) -> Json:
+    """Decode a JSON object; an empty one if it cannot be decoded."""
+    try:
+        return msgspec.json.decode(raw, type=Json)
+    except DECODING_ERRORS:
+        return {}
+
+
 def without_nulls(value: object) -> object:
     """Return the value without null fields, at any depth; null items of lists stay."""
     if isinstance(value, dict):

@@ -8,10 +8,9 @@ from msgspec import Struct
 
 from engine.domain import marks
 from events import vocabulary
-from events.json_values import at, object_at
+from events.json_values import at, decoded, object_at
 from events.kube_objects import KubeObject
 from projections import bindings, changes
-from projections.documents.objects import decoded
 from projections.placements import stored as stored_placement
 from projections.port import Rows, Value
 

@@ -29,7 +29,7 @@ from events import (
     topics,
 )
 from events import works as work_events
-from events.json_values import Json
+from events.json_values import Json, decoded
 from events.outputs import Judgement
 from events.records import StoredRecord
 from events.validation import verdicts
@@ -40,7 +40,6 @@ from projections.changes import Changes
 from projections.client_events import ClientEvents
 from projections.clusters import Clusters
 from projections.counts import Counts
-from projections.documents import objects as documents
 from projections.inputs import Inputs
 from projections.keys import Keys
 from projections.namespaces import NamespaceWorks
@@ -325,7 +324,7 @@ class Fold:
         quota_id = self._touch(key, number)
         quota = self._objects.get(quota_id)
         # A client's status may contain invalid JSON.
-        status: Json = {} if quota is None else documents.decoded(quota.status)
+        status: Json = {} if quota is None else decoded(quota.status)
         if self._objects.put_own_status(quota_id, number, {**status, **fields}):
             self._changed_objects.own_status_put(quota_id, number)
 

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Final, TypedDict
 
-import msgspec
-
 from engine.simulation import (
     addresses,
     autoscaling,
@@ -16,7 +14,7 @@ from engine.simulation import (
 )
 from engine.simulation.state import MemberState, Workload
 from events import times, vocabulary
-from events.json_values import DECODING_ERRORS, Json
+from events.json_values import Json, decoded
 from events.kube_fields import Condition
 
 _PHASES: Final = {
@@ -80,8 +78,8 @@ def status(state: MemberState, workload: Workload) -> Json:
     """
     if workload.replicas is not None:
         return {
-            **_decode(workload.template.status),
-            **_decode(workload.kept.status),
+            **decoded(workload.template.status),
+            **decoded(workload.kept.status),
             **_replica_status(state, workload),
         }
     kind = workload.ref.api_version, workload.ref.kind
@@ -101,7 +99,7 @@ def status(state: MemberState, workload: Workload) -> Json:
         built_in = _balancer_status(cluster, workload)
     else:
         built_in = _PHASES.get(kind, {})
-    return {**built_in, **_decode(workload.template.status), **_decode(workload.kept.status)}
+    return {**built_in, **decoded(workload.template.status), **decoded(workload.kept.status)}
 
 
 def _job_status(workload: Workload) -> _JobStatus:
@@ -147,13 +145,6 @@ def _pod_status(cluster: str, workload: Workload) -> _PodStatus:
             for name in workload.template.containers
         ],
     }
-
-
-def _decode(text: bytes) -> Json:
-    try:
-        return msgspec.json.decode(text, type=Json) if text else {}
-    except DECODING_ERRORS:
-        return {}
 
 
 def _replica_status(

@@ -28,12 +28,11 @@ from engine.writing.mutations import (
     not_found,
 )
 from events import kube_objects, limits, policies, records, shapes, specs, times
-from events.json_values import Json, object_at
+from events.json_values import Json, decoded, object_at
 from events.kube_objects import KubeObject
 from events.validation import verdicts
 from projections.clusters import Cluster
 from projections.documents import field_owners
-from projections.documents import objects as documents_objects
 from projections.documents.clusters import cluster_document
 from projections.objects import StoredObject
 
@@ -117,7 +116,7 @@ class StatusChange(Struct, frozen=True, kw_only=True):
             return not_found(self.target)
         live = live_object(self.target, stored)
         if stored.status:
-            live = live.with_fields({"status": documents_objects.decoded(stored.status)})
+            live = live.with_fields({"status": decoded(stored.status)})
         edited = self.edit.apply(_with_status_owners(live, stored))
         status = edited.value.object_at("status")
         owned = field_owners.of_entries(

@@ -11,7 +11,7 @@ from typing import Final, cast
 import msgspec
 
 from events import shapes
-from events.json_values import DECODING_ERRORS, Json, canonical_json, object_at
+from events.json_values import DECODING_ERRORS, Json, canonical_json, decoded, object_at
 from events.kube_fields import SELF, ManagedFieldsEntry
 
 ENGINE: Final = "reballast"
@@ -50,7 +50,7 @@ def _entry(owner: shapes.FieldsOwner) -> ManagedFieldsEntry:
     if owner.time:
         entry["time"] = owner.time
     entry["fieldsType"] = "FieldsV1"
-    entry["fieldsV1"] = _fields(owner.fields_v1)
+    entry["fieldsV1"] = decoded(owner.fields_v1)
     if owner.subresource:
         entry["subresource"] = owner.subresource
     return entry
@@ -147,10 +147,3 @@ def _engine_managed_fields(api_version: str, spec: _Shape, status: _Shape) -> ms
 
 def _written(below: tuple[str, ...]) -> Json:
     return {SELF: {}, **{f"f:{name}": {} for name in below}} if below else {}
-
-
-def _fields(raw: msgspec.Raw) -> Json:
-    try:
-        return msgspec.json.decode(raw, type=Json)
-    except DECODING_ERRORS:
-        return {}

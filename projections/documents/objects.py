@@ -13,7 +13,7 @@ from engine.domain import federated_quotas, marks, reported_statuses
 from engine.domain.bindings import Claim, Mark
 from engine.domain.rebalancers import Observed
 from events import decisions, job_statuses, json_paths, shapes, status_values, times, vocabulary
-from events.json_values import DECODING_ERRORS, Json
+from events.json_values import DECODING_ERRORS, Json, decoded
 from events.kube_fields import Condition, ObjectMeta
 from events.kube_objects import KubeObject
 from events.validation import known_kinds
@@ -253,14 +253,6 @@ def _manifest(row: ObjectRow) -> Json:
         return msgspec.json.decode(row.manifest, type=Json)
     except DECODING_ERRORS:
         return {"apiVersion": row.api_version, "kind": row.kind}
-
-
-def decoded(raw: bytes) -> Json:
-    """Decode a stored JSON object; empty if it contains invalid JSON."""
-    try:
-        return msgspec.json.decode(raw, type=Json)
-    except DECODING_ERRORS:
-        return {}
 
 
 def _part(document: Json, name: str) -> Json:

@@ -4,8 +4,9 @@ import msgspec
 import pytest
 
 from events import shapes
+from events.json_values import decoded
 from projections.documents import field_owners
-from projections.documents.objects import decoded, object_document
+from projections.documents.objects import object_document
 from projections.objects import ObjectRow
 
 
