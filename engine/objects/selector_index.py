@@ -7,6 +7,7 @@ narrowest property that all matching templates share: a name, one label with one
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Protocol
 
+from engine.kubeapi.values import selectors
 from engine.kubeapi.values.selectors import LabelSelector, Operator, Requirement
 from engine.objects.policies import ResourceSelector
 from events import shapes
@@ -51,7 +52,7 @@ class _Labels:
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         return all(labels.get(key) == value for key, value in self._equal) and all(
-            _is_met(labels.get(key), operator, values) for key, operator, values in self._conditions
+            selectors.is_met(operator, labels.get(key), values) for key, operator, values in self._conditions
         )
 
 
@@ -149,17 +150,3 @@ def index_keys(selector: ResourceSelector) -> tuple[IndexKey, ...]:
 
 def _labels(requirement: Requirement) -> tuple[IndexKey, ...]:
     return tuple((BY_LABELS, requirement.key, value) for value in sorted(set(requirement.values)))
-
-
-def _is_met(value: str | None, operator: str, values: frozenset[str]) -> bool:
-    match operator:
-        case "In":
-            return value in values
-        case "NotIn":
-            return value not in values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case _:
-            return False

@@ -2,8 +2,8 @@
 
 import msgspec
 
+from engine.kubeapi.values import selectors
 from events import json_paths, limits, shapes, status_values
-from events.enums import HealthOperator
 from events.json_values import DECODING_ERRORS, Json, as_count, object_at
 
 
@@ -53,16 +53,7 @@ def _alternatives(reading: shapes.Reading | None) -> tuple[tuple[shapes.HealthRu
 def _is_met(rule: shapes.HealthRule, value: Json, status: Json) -> bool:
     if rule.at_least:
         return _count(status, rule.path) >= _count(value, rule.at_least)
-    text = json_paths.text(status, rule.path)
-    match rule.operator:
-        case HealthOperator.IN:
-            return text in rule.values
-        case HealthOperator.NOT_IN:
-            return text not in rule.values
-        case HealthOperator.EXISTS:
-            return text is not None
-        case HealthOperator.DOES_NOT_EXIST:
-            return text is None
+    return selectors.is_met(rule.operator, json_paths.text(status, rule.path), rule.values)
 
 
 def _count(value: Json, path: str) -> int:

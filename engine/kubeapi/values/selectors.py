@@ -4,7 +4,7 @@ The placement package evaluates the same selectors for all clusters.
 """
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import msgspec
 
@@ -16,6 +16,21 @@ class Operator(enum.StrEnum):
     NOT_IN = "NotIn"
     EXISTS = "Exists"
     DOES_NOT_EXIST = "DoesNotExist"
+
+
+def is_met(operator: str, value: str | None, values: Container[str | None]) -> bool:
+    """Return whether a value satisfies a condition; None is an absent value. An unknown operator is never met."""
+    match operator:
+        case Operator.IN:
+            return value in values
+        case Operator.NOT_IN:
+            return value not in values
+        case Operator.EXISTS:
+            return value is not None
+        case Operator.DOES_NOT_EXIST:
+            return value is None
+        case _:
+            return False
 
 
 class Requirement(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
