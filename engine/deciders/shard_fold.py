@@ -94,7 +94,8 @@ class ShardFold:
     def queued(self) -> int:
         """The number of keys that wait to be decided."""
         state = self.state
-        return len(state.waiting) + len(state.reported) + len(state.touched.keys() - state.waiting.keys())
+        new = (key for key in state.touched if key not in state.waiting and key not in state.reported)
+        return len(state.waiting) + len(state.reported) + sum(1 for _ in new)
 
     def follow(self, facts: FoldedFacts) -> Iterator[None]:
         """Apply the changes that facts cause, and yield after each; skip facts that were folded already.
