@@ -30,10 +30,11 @@ LIMIT_MAX: Final = 1_000
 ROWS_READ_MAX: Final = 20_000
 """Maximum number of rows read for one page, so that a filter that few rows match does not read the whole table."""
 
-_OBJECT_FIELDS: Final = """
-    key, kind, namespace, name, api_version, number, version, generation, uid, created_ms, labels, manifest, status
+_OBJECT: Final = """
+SELECT o.id, b.body, r.body, key, kind, namespace, name, api_version, o.number, version, generation, uid, created_ms,
+    labels, manifest, o.status
+FROM objects o JOIN keys USING (id) LEFT JOIN bindings b USING (id) LEFT JOIN rebalancers r USING (id)
 """
-_OBJECT: Final = f"SELECT id, {_OBJECT_FIELDS} FROM objects JOIN keys USING (id)"  # noqa: S608  # constants
 _BINDING: Final = "SELECT id, key, body FROM keys JOIN bindings USING (id)"
 _LABELS: Final = msgspec.json.Decoder(dict[str, str])
 
@@ -124,7 +125,7 @@ def get_binding(rows: Rows, key: str) -> KubeObject | None:
 
 def list_objects(rows: Rows, filters: Filter = ANY, *, limit: int = 100, after: str = "") -> Objects:
     """Return objects of all kinds but Cluster, ordered by kind, namespace and name."""
-    statement, where = f"{_OBJECT} WHERE (kind, namespace, name, id) > (?, ?, ?, ?)", _mark(after)
+    statement, where = f"{_OBJECT} WHERE (kind, namespace, name, o.id) > (?, ?, ?, ?)", _mark(after)
     for column in ("kind", "api_version", "namespace", "name"):
         value: str = getattr(filters, column)
         if value:
@@ -132,22 +133,18 @@ def list_objects(rows: Rows, filters: Filter = ANY, *, limit: int = 100, after: 
             where.append(value)
 
     def show(row: ResultRow) -> tuple[str, KubeObject | None]:
-        key_id, *columns = row
-        item = ObjectRow(*columns)
-        mark = msgspec.json.encode((item.kind, item.namespace, item.name, key_id)).decode()
+        item = ObjectRow(*row[3:])
+        mark = msgspec.json.encode((item.kind, item.namespace, item.name, row[0])).decode()
         fits = filters.labels is None or filters.labels(_LABELS.decode(item.labels) if item.labels else {})
-        return mark, _show_object(rows, key_id, item) if fits else None
+        return mark, _show_object(row) if fits else None
 
-    return _page(rows, f"{statement} ORDER BY kind, namespace, name, id", where, show, limit)
+    return _page(rows, f"{statement} ORDER BY kind, namespace, name, o.id", where, show, limit)
 
 
 def get_object(rows: Rows, key: str) -> KubeObject | None:
     """Return the object with this key (see ``events.keys``); None if there is none."""
     matches = rows.select(f"{_OBJECT} WHERE key = ?", (key,))
-    if not matches:
-        return None
-    key_id, *rest = matches[0]
-    return _show_object(rows, key_id, ObjectRow(*rest))
+    return _show_object(matches[0]) if matches else None
 
 
 def list_rebalancers(rows: Rows, *, limit: int = 100, after: str = "") -> Objects:
@@ -311,12 +308,11 @@ def _labels(rows: Rows, key_id: int) -> Mapping[str, str]:
     return _LABELS.decode(matches[0][0]) if matches and matches[0][0] else {}
 
 
-def _show_object(rows: Rows, key_id: int, row: ObjectRow) -> KubeObject:
-    matches = rows.select("SELECT body FROM bindings WHERE id = ?", (key_id,))
-    binding = bindings.decode(matches[0][0]) if matches else None
-    matches = rows.select("SELECT body FROM rebalancers WHERE id = ?", (key_id,))
-    rebalancer = rebalancers.decode(matches[0][0]) if matches else None
-    return object_document(row, binding, rebalancer)
+def _show_object(row: ResultRow) -> KubeObject:
+    _id, binding_body, rebalancer_body, *fields = row
+    binding = bindings.decode(binding_body) if binding_body else None
+    rebalancer = rebalancers.decode(rebalancer_body) if rebalancer_body else None
+    return object_document(ObjectRow(*fields), binding, rebalancer)
 
 
 def _show_binding(rows: Rows, binding: Binding) -> KubeObject:
