@@ -6,8 +6,6 @@ They are computed on request from the member's replica counts and the manifests 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-import msgspec
-
 from engine.domain import marks, replica_fields
 from engine.domain.namespaces import OF_EVERY_CLUSTER
 from engine.simulation import (
@@ -25,7 +23,7 @@ from engine.simulation.specs import uid
 from engine.simulation.state import MemberState, Unmanaged, Workload
 from engine.works import templates
 from events import times
-from events.json_values import DECODING_ERRORS, Json, as_object, object_at, objects_at
+from events.json_values import Json, as_object, object_at, objects_at
 from events.kube_fields import OwnerReference
 from events.kube_objects import KubeObject
 
@@ -33,18 +31,16 @@ _NAME_LABEL: Final = "kubernetes.io/metadata.name"
 
 
 def workload_object(
-    state: MemberState, workload: Workload, manifest: bytes, propagation: marks.Propagation | None = None
+    state: MemberState,
+    workload: Workload,
+    manifest: KubeObject,
+    propagation: marks.Propagation | None = None,
 ) -> KubeObject:
     """Return a workload as the member has it: the work's manifest with the member's replicas and status.
 
     ``propagation`` has Karmada's labels and annotations, which are added; None for an object without them.
     """
     ref = workload.ref
-    try:
-        value = msgspec.json.decode(manifest, type=dict[str, object])
-    except DECODING_ERRORS:
-        value = {}
-    template_metadata = object_at(value, "metadata")
     metadata: Json = {
         "name": ref.name,
         **({"namespace": ref.namespace} if ref.namespace else {}),
@@ -53,14 +49,19 @@ def workload_object(
         "creationTimestamp": times.to_seconds_text(workload.created_ms),
     }
     for name in ("labels", "annotations"):
-        if texts := as_object(template_metadata.get(name)):
+        if texts := as_object(manifest.metadata.get(name)):
             metadata[name] = texts
     if propagation is not None:
         metadata = marks.propagated(KubeObject({"metadata": metadata}), propagation).metadata
     for name, texts in (("labels", workload.kept.labels), ("annotations", workload.kept.annotations)):
         if texts:
             metadata[name] = {**dict(texts), **object_at(metadata, name)}
-    result: Json = {**value, "apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata}
+    result: Json = {
+        **manifest.document,
+        "apiVersion": ref.api_version,
+        "kind": ref.kind,
+        "metadata": metadata,
+    }
     result.pop("status", None)
     if workload.replicas is not None and ref.kind not in templates.COUNTED_BY_MEMBERS:
         path = replica_fields.path_of(
@@ -74,14 +75,13 @@ def workload_object(
 
 def unmanaged_object(state: MemberState, key: str, item: Unmanaged) -> KubeObject:
     """Return an object that clients of the member wrote, with its status and the metadata that an API server sets."""
-    value: Json = msgspec.json.decode(item.manifest, type=dict[str, object])
-    ref = item.ref
+    value, ref = KubeObject.from_json(item.manifest), item.ref
     workload = unmanaged.running(state, key)
     if workload is None:
         workload = unmanaged.workload_of(key, item)
         workload.template = templates.read(item.manifest)
     metadata: Json = {
-        **object_at(value, "metadata"),
+        **value.metadata,
         "uid": uids.of_object(state.spec.name, workload),
         "generation": item.generation,
         "creationTimestamp": times.to_seconds_text(item.created_ms),
@@ -92,19 +92,16 @@ def unmanaged_object(state: MemberState, key: str, item: Unmanaged) -> KubeObjec
     if item.revisions and ref.kind == "Deployment":
         revision = {replica_sets.REVISION: str(item.revisions[-1].number)}
         metadata["annotations"] = {**object_at(metadata, "annotations"), **revision}
-    result: Json = {**value, "metadata": metadata}
-    status = {**object_at(value, "status"), **statuses.status(state, workload)}
+    status = {**value.object_at("status"), **statuses.status(state, workload)}
     if "observedGeneration" in status and workload.replicas is not None:
         status["observedGeneration"] = item.generation
-    if status:
-        result["status"] = status
-    return KubeObject(result)
+    shown: Json = {"status": status} if status else {}
+    return value.with_fields({"metadata": metadata, **shown})
 
 
-def pods(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[KubeObject]:
+def pods(state: MemberState, workload: Workload, manifest: KubeObject) -> Iterator[KubeObject]:
     """Yield the pods of a workload, oldest first."""
-    template = template_of(manifest)
-    spec = object_at(template, "spec")
+    spec = manifest.object_at("spec", "template", "spec")
     containers = objects_at(spec, "containers")
     names = [str(container.get("name", "")) for container in containers]
     node_of_pods = nodes.NodeChoice(state, workload)
@@ -223,15 +220,6 @@ def _pod_status(pod: listed_statuses.Pod, names: list[str], since: str, unschedu
     address = addresses.of_pod(pod.cluster, pod.namespace, pod.name)
     assigned: Json = {"podIP": address, "podIPs": [{"ip": address}]} if pod.ready else {}
     return {"phase": pod.phase, **assigned, "conditions": conditions, "containerStatuses": containers}
-
-
-def template_of(manifest: bytes) -> Json:
-    """Return the pod template of a manifest; empty if it has none."""
-    try:
-        value = msgspec.json.decode(manifest, type=dict[str, object])
-    except DECODING_ERRORS:
-        return {}
-    return object_at(value, "spec", "template")
 
 
 def owner_of_pods(state: MemberState, workload: Workload) -> OwnerReference:

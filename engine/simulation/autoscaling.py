@@ -6,8 +6,6 @@ propagation and autoscaler would undo each other's writes.
 
 from typing import Final, TypedDict
 
-import msgspec
-
 from engine.domain import marks, replica_fields
 from engine.kubeapi.values import quantity
 from engine.simulation import kept_fields, unmanaged
@@ -15,8 +13,9 @@ from engine.simulation.state import MemberState, Workload
 from engine.works import autoscalers
 from engine.works.autoscalers import Metric, Scaler
 from events import clusters, times
-from events.json_values import Json, object_at
+from events.json_values import Json
 from events.kube_fields import Condition
+from events.kube_objects import KubeObject
 
 _SCALED_AT: Final = "lastScaleTime"
 
@@ -121,18 +120,17 @@ def _written(
     """Return the write that sets the replicas or the status of an object; an empty list for an unknown object."""
     item, workload = state.unmanaged.get(key), unmanaged.managed(state, key)
     if item is not None:
-        value: Json = msgspec.json.decode(item.manifest, type=dict[str, object])
+        value = KubeObject.from_json(item.manifest)
         path = replica_fields.path_of(item.ref.api_version, item.ref.kind)
     elif workload is not None:
         value, path = kept_fields.manifest_of_kept(workload), kept_fields.REPLICAS
     else:
         return []
     if replicas is not None:
-        value = replica_fields.with_field(value, path, replicas)
+        value = KubeObject(replica_fields.with_field(value.document, path, replicas))
     if status is not None:
-        value = {**value, "status": {**object_at(value, "status"), **status}}
-    manifest = msgspec.Raw(msgspec.json.encode(value))
-    return [clusters.MemberObjectApplied(name=state.spec.name, manifest=manifest)]
+        value = value.with_fields({"status": {**value.object_at("status"), **status}})
+    return [clusters.MemberObjectApplied(name=state.spec.name, manifest=value.raw)]
 
 
 def _activity(

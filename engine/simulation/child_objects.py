@@ -8,15 +8,14 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec import structs
 
-from engine.domain import replica_fields
 from engine.simulation import api_objects, cron_jobs, lists, replica_sets, uids
 from engine.simulation.specs import uid
 from engine.simulation.state import MemberState, Revision, Workload
 from events import times
-from events.json_values import Json, object_at, objects_at
+from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
 
-Group = tuple[Workload, bytes]
+Group = tuple[Workload, KubeObject]
 """A workload with the replicas of one pod template (``rollouts.groups``), and the manifest with that template."""
 
 
@@ -35,19 +34,27 @@ def sets(state: MemberState, groups: Sequence[Group]) -> Iterator[KubeObject]:
                 cohorts=(),
                 pending=0,
             )
-            content = with_template(manifest, revision)
+            content = _with_template(manifest, revision)
             yield _with_revision(_replica_set(state, old, content), revision)
     for group, content in groups:
         value, revision = _replica_set(state, group, content), revisions.get(group.template.digest)
         yield value if revision is None else _with_revision(value, revision)
 
 
-def with_template(manifest: bytes, revision: Revision) -> bytes:
-    """Return a manifest with the pod template of an earlier revision."""
-    template: Json = msgspec.json.decode(revision.template, type=dict[str, object])
-    return msgspec.json.encode(
-        replica_fields.with_field(msgspec.json.decode(manifest), ("spec", "template"), template)
-    )
+def written_manifest(state: MemberState, workload: Workload) -> KubeObject:
+    """Return the manifest of an unmanaged object with the pod template that these of its replicas run."""
+    item = state.unmanaged.get(workload.object_key)
+    if item is None:
+        return KubeObject({})
+    manifest = KubeObject.from_json(item.manifest)
+    for revision in item.revisions[:-1]:
+        if revision.digest == workload.template.digest:
+            return _with_template(manifest, revision)
+    return manifest
+
+
+def _with_template(manifest: KubeObject, revision: Revision) -> KubeObject:
+    return manifest.with_fields({"spec": {**manifest.object_at("spec"), "template": revision.pod_template}})
 
 
 def _with_revision(value: KubeObject, revision: Revision) -> KubeObject:
@@ -56,7 +63,7 @@ def _with_revision(value: KubeObject, revision: Revision) -> KubeObject:
     return value.with_metadata({"annotations": annotations, "creationTimestamp": created})
 
 
-def _replica_set(state: MemberState, workload: Workload, manifest: bytes) -> KubeObject:
+def _replica_set(state: MemberState, workload: Workload, manifest: KubeObject) -> KubeObject:
     owner = api_objects.workload_object(state, workload, manifest)
     template = owner.object_at("spec", "template")
     value = replica_sets.manifest(owner, template, workload.template.digest, workload.replicas or 0, 1)
@@ -74,12 +81,11 @@ def _replica_set(state: MemberState, workload: Workload, manifest: bytes) -> Kub
     return owned.with_fields({"status": {**counts, **{name: status.get(name, 0) for name in fields}}})
 
 
-def started_jobs(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[KubeObject]:
+def started_jobs(state: MemberState, workload: Workload, manifest: KubeObject) -> Iterator[KubeObject]:
     """Yield the Jobs that a CronJob has started and that it keeps, newest first."""
     if workload.template.cron is None:
         return
-    value = object_at(msgspec.json.decode(manifest))
-    template = object_at(value, "spec", "jobTemplate")
+    template = manifest.object_at("spec", "jobTemplate")
     for start_ms, end_ms in cron_jobs.runs(workload, workload.template.cron):
         name, began = cron_jobs.job_name(workload, start_ms), times.to_seconds_text(start_ms)
         ended: Json = {}
@@ -105,14 +111,15 @@ def started_jobs(state: MemberState, workload: Workload, manifest: bytes) -> Ite
         )
 
 
-def controller_revisions(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[KubeObject]:
+def controller_revisions(
+    state: MemberState, workload: Workload, manifest: KubeObject
+) -> Iterator[KubeObject]:
     """Yield the ControllerRevisions of a StatefulSet or DaemonSet: one per kept pod template, the current one last."""
     item = state.unmanaged.get(workload.object_key) if workload.is_unmanaged else None
-    template = api_objects.template_of(manifest)
+    template = manifest.object_at("spec", "template")
     current = Revision(1, msgspec.json.encode(template), workload.template.digest, workload.created_ms)
     labels = object_at(template, "metadata", "labels")
     for revision in (current,) if item is None else item.revisions:
-        content: Json = msgspec.json.decode(revision.template, type=dict[str, object])
         name = f"{workload.ref.name}-{revision.digest}"
         yield KubeObject(
             {
@@ -128,15 +135,15 @@ def controller_revisions(state: MemberState, workload: Workload, manifest: bytes
                         {**api_objects.owned_by(state, workload), "blockOwnerDeletion": True}
                     ],
                 },
-                "data": {"spec": {"template": {**content, "$patch": "replace"}}},
+                "data": {"spec": {"template": {**revision.pod_template, "$patch": "replace"}}},
                 "revision": revision.number,
             }
         )
 
 
-def claims(state: MemberState, workload: Workload, manifest: bytes) -> Iterator[KubeObject]:
+def claims(state: MemberState, workload: Workload, manifest: KubeObject) -> Iterator[KubeObject]:
     """Yield the PersistentVolumeClaims of a StatefulSet's pods, from its volumeClaimTemplates."""
-    templates = objects_at(msgspec.json.decode(manifest), "spec", "volumeClaimTemplates")
+    templates = manifest.objects_at("spec", "volumeClaimTemplates")
     for pod in lists.pods_of(state.spec.name, workload) if templates else ():
         for template in templates:
             metadata = object_at(template, "metadata")

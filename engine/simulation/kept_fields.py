@@ -7,7 +7,8 @@ from msgspec import structs
 
 from engine.simulation.state import KeptFields, Unmanaged, Workload
 from engine.works import templates
-from events.json_values import Json, as_object, at, object_at
+from events.json_values import Json
+from events.kube_objects import KubeObject
 
 REPLICAS: Final = ("spec", "replicas")
 """Path of the replicas in manifests for ``read``, also for kinds whose objects have them in another field."""
@@ -32,19 +33,17 @@ def with_replicas(kept: KeptFields, replicas: int | None) -> KeptFields:
 
 def read(manifest: bytes) -> KeptFields:
     """Return the content to keep from the manifest that a client wrote for a managed object."""
-    value: Json = msgspec.json.decode(manifest, type=dict[str, object])
-    metadata = object_at(value, "metadata")
-    status = as_object(value.get("status"))
-    count = at(value, *REPLICAS)
+    value = KubeObject.from_json(manifest)
+    status, count = value.object_at("status"), value.at(*REPLICAS)
     return KeptFields(
-        labels=_texts(metadata.get("labels")),
-        annotations=_texts(metadata.get("annotations")),
+        labels=_texts(value.labels),
+        annotations=_texts(value.annotations),
         status=msgspec.json.encode(status) if status else b"",
         replicas=max(count, 0) if isinstance(count, int) else None,
     )
 
 
-def manifest_of_kept(workload: Workload) -> Json:
+def manifest_of_kept(workload: Workload) -> KubeObject:
     """Return the content that a managed object keeps (except replicas) as a manifest for ``read``."""
     ref, kept = workload.ref, workload.kept
     metadata: Json = {"name": ref.name, **({"namespace": ref.namespace} if ref.namespace else {})}
@@ -52,8 +51,8 @@ def manifest_of_kept(workload: Workload) -> Json:
         if texts:
             metadata[field] = dict(texts)
     status: Json = {"status": msgspec.json.decode(kept.status)} if kept.status else {}
-    return {"apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata, **status}
+    return KubeObject({"apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata, **status})
 
 
-def _texts(value: object) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted((name, text) for name, text in object_at(value).items() if isinstance(text, str)))
+def _texts(values: Json) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((name, text) for name, text in values.items() if isinstance(text, str)))

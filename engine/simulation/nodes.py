@@ -6,13 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-import msgspec
-
 from engine.simulation import addresses, capacity, listed_statuses, rollouts
 from engine.simulation.specs import RELEASE, uid
 from engine.simulation.state import MemberState, Workload
 from events import times
-from events.json_values import Json, at, object_at, objects_at
+from events.json_values import Json
 from events.kube_objects import KubeObject
 
 NODES_MAX: Final = 5_000
@@ -87,13 +85,9 @@ class _Nodes:
 
 @functools.lru_cache(_EDITED_KEPT)
 def _edited(manifest: bytes, changed_ms: int) -> _Node:
-    value: Json = msgspec.json.decode(manifest, type=dict[str, object])
-    return _Node(
-        object_at(value, "metadata", "labels"),
-        at(value, "spec", "unschedulable") is True,
-        objects_at(value, "spec", "taints"),
-        changed_ms,
-    )
+    value = KubeObject.from_json(manifest)
+    is_cordoned = value.at("spec", "unschedulable") is True
+    return _Node(value.labels, is_cordoned, value.objects_at("spec", "taints"), changed_ms)
 
 
 def _labels(state: MemberState, name: str) -> dict[str, str]:
@@ -166,13 +160,13 @@ def objects(state: MemberState, created_ms: int) -> Iterator[KubeObject]:
         if item is None:
             yield value
             continue
-        written: Json = msgspec.json.decode(item.manifest, type=dict[str, object])
+        written = KubeObject.from_json(item.manifest)
         texts: Json = {
-            field: {**value.object_at("metadata", field), **object_at(written, "metadata", field)}
-            for field in ("labels", "annotations")
+            "labels": {**value.labels, **written.labels},
+            "annotations": {**value.annotations, **written.annotations},
         }
         labelled = value.with_metadata({**texts, "generation": item.generation})
-        yield labelled.with_fields({"spec": object_at(written, "spec")})
+        yield labelled.with_fields({"spec": written.object_at("spec")})
 
 
 def _derived(state: MemberState, created_ms: int) -> Iterator[KubeObject]:

@@ -13,7 +13,7 @@ from engine.simulation import lists, replica_sets, uids
 from engine.simulation.state import PODS_MAX, Origin, Revision, Unmanaged, Workload
 from engine.works import templates
 from events import shapes
-from events.json_values import Json, object_at
+from events.json_values import object_at
 from events.kube_objects import KubeObject
 
 DEPLOYMENT: Final = "Deployment"
@@ -49,8 +49,9 @@ def replica_sets_of(cluster: str, key: str, deployment: Unmanaged, replicas: int
     result: dict[str, Unmanaged] = {}
     for revision in deployment.revisions:
         count = replicas if revision is deployment.revisions[-1] else 0
-        template: Json = msgspec.json.decode(revision.template, type=dict[str, object])
-        manifest = replica_sets.manifest(value, template, revision.digest, count, revision.number)
+        manifest = replica_sets.manifest(
+            value, revision.pod_template, revision.digest, count, revision.number
+        )
         ref = shapes.WorkloadRef(
             api_version="apps/v1",
             kind=templates.REPLICA_SET,
@@ -59,7 +60,7 @@ def replica_sets_of(cluster: str, key: str, deployment: Unmanaged, replicas: int
         )
         result[ref.binding_key] = Unmanaged(
             ref=ref,
-            manifest=msgspec.json.encode(manifest.document),
+            manifest=bytes(manifest.raw),
             uid=uids.of_replica_set(cluster, key, revision.digest),
             created_ms=revision.created_ms,
             digest="",
@@ -71,14 +72,13 @@ def replica_sets_of(cluster: str, key: str, deployment: Unmanaged, replicas: int
 
 def pods_of(cluster: str, workload: Workload, manifest: bytes) -> dict[str, Unmanaged]:
     """Return the pods of a deleted workload by key; those that have ended are deleted with it."""
-    template = object_at(msgspec.json.decode(manifest, type=dict[str, object]), "spec", "template")
-    metadata = object_at(template, "metadata")
+    template = KubeObject.from_json(manifest).object_at("spec", "template")
     result: dict[str, Unmanaged] = {}
     for pod in lists.pods_of(cluster, workload):
         if pod.phase == lists.SUCCEEDED:
             continue
         ref = shapes.WorkloadRef(api_version="v1", kind=templates.POD, name=pod.name, namespace=pod.namespace)
-        named = {**metadata, "name": pod.name, "namespace": pod.namespace}
+        named = {**object_at(template, "metadata"), "name": pod.name, "namespace": pod.namespace}
         value = {
             "apiVersion": "v1",
             "kind": templates.POD,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
 from engine.kubeapi.schema.resources import Resource
@@ -13,6 +14,7 @@ from engine.works.autoscalers import Scaler
 from engine.works.quotas import Quota
 from engine.works.templates import EMPTY, Rank, Template
 from events import clusters, records, shapes, topics, tracing, works
+from events.json_values import Json
 
 Version = tuple[int, int]
 """(term, step) of a work."""
@@ -83,6 +85,10 @@ class Revision(Struct, frozen=True, gc=False):
     template: bytes
     digest: str
     created_ms: int
+
+    @property
+    def pod_template(self) -> Json:
+        return msgspec.json.decode(self.template, type=dict[str, object])
 
 
 class Origin(Struct, frozen=True, gc=False):

@@ -36,7 +36,6 @@ from engine.simulation.state import (
 )
 from engine.works import budgets, templates
 from events import kube_objects, shapes, works
-from events.json_values import object_at
 from events.kube_objects import KubeObject
 
 _REVISED: Final = ("Deployment", "StatefulSet", "DaemonSet")
@@ -178,7 +177,7 @@ def _revisions(old: tuple[Revision, ...], manifest: bytes, at_ms: int) -> tuple[
     digest = templates.read(manifest).digest
     if old and old[-1].digest == digest:
         return old
-    template = object_at(msgspec.json.decode(manifest), "spec", "template")
+    template = KubeObject.from_json(manifest).object_at("spec", "template")
     first_ms = next((revision.created_ms for revision in old if revision.digest == digest), at_ms)
     number = old[-1].number + 1 if old else 1
     current = Revision(number, msgspec.json.encode(template), digest, first_ms)
@@ -223,8 +222,7 @@ def fills(state: MemberState, ref: shapes.WorkloadRef) -> bool:
     """
     own = state.unmanaged.get(ref.binding_key)
     if own is not None:
-        metadata = object_at(msgspec.json.decode(own.manifest, type=dict[str, object]), "metadata")
-        return marks.WORK_NAME in object_at(metadata, "annotations")
+        return marks.WORK_NAME in KubeObject.from_json(own.manifest).annotations
     return bool(contained(_owned(state), ref))
 
 

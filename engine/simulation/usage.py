@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from engine.kubeapi.values import quantity
-from engine.simulation import api_objects, autoscaling, lists, nodes
+from engine.simulation import autoscaling, lists, nodes
 from engine.simulation.state import MemberState, Workload
 from events import times
-from events.json_values import Json, object_at, objects_at
+from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
 
 API_VERSION: Final = "metrics.k8s.io/v1beta1"
@@ -22,9 +22,11 @@ _WINDOW: Final = "15s"
 _RESOURCES: Final = ("cpu", "memory")
 
 
-def pod_usage(state: MemberState, workload: Workload, manifest: bytes, now_ms: int) -> Iterator[KubeObject]:
+def pod_usage(
+    state: MemberState, workload: Workload, manifest: KubeObject, now_ms: int
+) -> Iterator[KubeObject]:
     """Yield the usage of a workload's ready pods."""
-    specs = objects_at(api_objects.template_of(manifest), "spec", "containers")
+    specs = manifest.objects_at("spec", "template", "spec", "containers")
     load, parts = autoscaling.load_of(workload) or {}, max(workload.ready, 1) * max(len(specs), 1)
     equal = {name: quantity.of_nano(name, load[name] // parts) for name in _RESOURCES if name in load}
     containers = [

@@ -54,7 +54,7 @@ async def shown(stage: Stage, name: str = "web") -> KubeObject:
             )
         )
     )
-    return api_objects.workload_object(state, workload, made.manifest)
+    return api_objects.workload_object(state, workload, KubeObject.from_json(made.manifest))
 
 
 def faults(events: list[shapes.Event]) -> list[str]:

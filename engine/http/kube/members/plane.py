@@ -34,6 +34,7 @@ from engine.works import manifests
 from engine.writing.read_side import ReadSide
 from engine.writing.write_api import ProjectedObjects
 from events import clusters, codec, specs, times, topics
+from events.json_values import DECODING_ERRORS
 from events.kube_objects import KubeObject
 from projections import agent_queries, object_tables
 from projections.port import Rows
@@ -319,18 +320,18 @@ class MemberPlane(SnapshotPlane):
         """The replicas of a workload by pod template, with their manifests."""
         return [(group, await self._manifest(group)) for group in rollouts.groups(workload)]
 
-    async def _manifest(self, workload: Workload) -> bytes:
+    async def _manifest(self, workload: Workload) -> KubeObject:
         """The manifest with the pod template that these replicas run, possibly an earlier template during a rollout."""
         # Pause here: every list of objects calls this method once for each workload.
         await self._share.pause()
-        if workload.is_unmanaged:
-            item = self.state().unmanaged.get(workload.object_key)
-            if item is None:
-                return b"{}"
-            earlier = [
-                revision for revision in item.revisions[:-1] if revision.digest == workload.template.digest
-            ]
-            return child_objects.with_template(item.manifest, earlier[0]) if earlier else item.manifest
+        try:
+            if workload.is_unmanaged:
+                return child_objects.written_manifest(self.state(), workload)
+            return KubeObject.from_json(await self._propagated_manifest(workload))
+        except DECODING_ERRORS:
+            return KubeObject({})
+
+    async def _propagated_manifest(self, workload: Workload) -> bytes:
         source = workload.source
         if source.overrides or source.labels:
             render_input = manifests.RenderInput(
