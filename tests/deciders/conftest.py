@@ -1,4 +1,4 @@
-"""The fixture of stories; after each test its log must verify, and rebuild to the same state."""
+"""Fixtures of stories and their clusters; after each test its log must verify, and rebuild to the same state."""
 
 from collections.abc import AsyncIterator
 
@@ -39,6 +39,16 @@ async def story() -> AsyncIterator[Story]:
         for name in _REBUILT:
             alive, again = getattr(fold.state, name), getattr(rebuilt.state, name)
             assert _encoded(again) == _encoded(alive)
+
+
+@pytest.fixture
+async def two_members(story: Story) -> None:
+    await story.join("member1", "member2")
+
+
+@pytest.fixture
+async def three_members(story: Story) -> None:
+    await story.join("member1", "member2", "member3")
 
 
 def _encoded(value: object) -> bytes:

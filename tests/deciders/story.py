@@ -16,6 +16,7 @@ from events import catalogue, codec, decisions, health, keys, kube_objects, reco
 from events.records import Envelope
 from events.times import from_text, to_text
 from events.validation import verdicts
+from tests.builders.inputs import capacity, joined
 
 START_MS = from_text("2026-01-01T00:00:00Z")
 _TURNS_MAX = 200
@@ -74,6 +75,10 @@ class Story:
         """Append these inputs in one batch and run the worker until it is idle."""
         await self.write(*inputs)
         await self.settle()
+
+    async def join(self, *names: str) -> None:
+        """Submit that these clusters join, and their capacities."""
+        await self.submit(*map(joined, names), *map(capacity, names))
 
     async def write(self, *inputs: shapes.Event) -> None:
         """Append these inputs without running the worker."""

@@ -14,9 +14,7 @@ MEMBERS = ("member1", "member2")
 ANYWHERE = on(*MEMBERS, scheduling=DYNAMIC)
 
 
-@pytest.fixture(autouse=True)
-async def two_members(story: Story) -> None:
-    await story.submit(*(joined(name) for name in MEMBERS), *(capacity(name) for name in MEMBERS))
+pytestmark = pytest.mark.usefixtures("two_members")
 
 
 def failover(mode: str = "Gracefully", grace_s: int | None = None, **conditions: object) -> Json:

@@ -24,10 +24,7 @@ WEB = key("web")
 BOTH = on("member1", "member2", scheduling=DUPLICATED)
 
 
-@pytest.fixture(autouse=True)
-async def two_members(story: Story) -> None:
-    await story.submit(*(joined(name) for name in ("member1", "member2")))
-    await story.submit(*(capacity(name) for name in ("member1", "member2")))
+pytestmark = pytest.mark.usefixtures("two_members")
 
 
 async def work_types(story: Story, cluster: str) -> list[str]:

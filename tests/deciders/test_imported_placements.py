@@ -12,7 +12,7 @@ WEB = key("web")
 
 @pytest.fixture(autouse=True)
 async def two_members(story: Story) -> None:
-    await story.submit(joined("member1"), joined("member2"), capacity("member1"), capacity("member2"))
+    await story.join("member1", "member2")
     await story.submit(policy("p", on("member1", "member2", scheduling=DYNAMIC)))
 
 

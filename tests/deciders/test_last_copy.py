@@ -33,7 +33,7 @@ async def placed_alone(
     story: Story, *, annotations: Json | None = None, placement: Json | None = None
 ) -> None:
     """A Deployment that runs in member1, which is the only cluster that its policy allows."""
-    await story.submit(joined("member1"), joined("member2"), capacity("member1"), capacity("member2"))
+    await story.join("member1", "member2")
     alone = policy("p", placement or on("member1"), annotations=annotations)
     await story.submit(alone, deployment("web", 2))
     await story.report(WEB, "member1")

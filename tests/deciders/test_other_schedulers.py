@@ -10,7 +10,6 @@ from tests.builders.inputs import (
     deleted,
     deployment,
     imported,
-    joined,
     key,
     policy,
     rebalancer,
@@ -25,9 +24,7 @@ BOTH = on("member1", "member2", scheduling=DYNAMIC)
 OTHER = "volcano"
 
 
-@pytest.fixture(autouse=True)
-async def two_members(story: Story) -> None:
-    await story.submit(joined("member1"), joined("member2"), capacity("member1"), capacity("member2"))
+pytestmark = pytest.mark.usefixtures("two_members")
 
 
 def taking_over(placement: Json, scheduler: str = "") -> policies.PolicyApplied:

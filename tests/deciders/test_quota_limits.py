@@ -13,8 +13,7 @@ WEB = key("web")
 
 @pytest.fixture(autouse=True)
 async def two_members(story: Story) -> None:
-    await story.submit(*(joined(name) for name in ("member1", "member2")))
-    await story.submit(*(capacity(name) for name in ("member1", "member2")))
+    await story.join("member1", "member2")
     await story.submit(policy("p", on("member1", "member2", scheduling=DYNAMIC)))
 
 

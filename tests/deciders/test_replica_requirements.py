@@ -5,17 +5,14 @@ import pytest
 from events import decisions
 from events.json_values import Json
 from tests.builders import inputs
-from tests.builders.inputs import capacity, joined, key, policy
+from tests.builders.inputs import key, policy
 from tests.builders.manifests import DUPLICATED, EVEN, on
 from tests.deciders.story import Story
 
 BOTH = on("member1", "member2", scheduling=DUPLICATED)
 
 
-@pytest.fixture(autouse=True)
-async def two_members(story: Story) -> None:
-    await story.submit(*(joined(name) for name in ("member1", "member2")))
-    await story.submit(*(capacity(name) for name in ("member1", "member2")))
+pytestmark = pytest.mark.usefixtures("two_members")
 
 
 async def needs(story: Story, containers: list[Json], **fields: object) -> dict[str, str] | None:

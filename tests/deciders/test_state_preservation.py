@@ -4,7 +4,7 @@ import pytest
 
 from events import decisions, rejections, works
 from events.json_values import Json
-from tests.builders.inputs import capacity, deployment, joined, key, policy, tainted
+from tests.builders.inputs import deployment, key, policy, tainted
 from tests.builders.manifests import AGGREGATED, on
 from tests.deciders.story import Story
 
@@ -20,9 +20,7 @@ ONE: Json = on(
 )
 
 
-@pytest.fixture(autouse=True)
-async def three_members(story: Story) -> None:
-    await story.submit(*(joined(name) for name in MEMBERS), *(capacity(name) for name in MEMBERS))
+pytestmark = pytest.mark.usefixtures("three_members")
 
 
 def application(mode: str = "Directly", state: Json = RULES) -> Json:

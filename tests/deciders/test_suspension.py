@@ -3,7 +3,7 @@
 import pytest
 
 from events import decisions, specs, works
-from tests.builders.inputs import capacity, deleted, deployment, joined, key, policy, ref, tainted
+from tests.builders.inputs import deleted, deployment, key, policy, ref, tainted
 from tests.builders.manifests import EVEN, on
 from tests.deciders.story import Story
 
@@ -11,10 +11,7 @@ WEB = key("web")
 BOTH = on("member1", "member2", scheduling=EVEN)
 
 
-@pytest.fixture(autouse=True)
-async def two_members(story: Story) -> None:
-    await story.submit(*(joined(name) for name in ("member1", "member2")))
-    await story.submit(*(capacity(name) for name in ("member1", "member2")))
+pytestmark = pytest.mark.usefixtures("two_members")
 
 
 def _suspended(*, scheduling: bool | None = None, dispatching: bool | None = None) -> specs.SuspensionWritten:

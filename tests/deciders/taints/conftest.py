@@ -2,11 +2,10 @@
 
 import pytest
 
-from tests.builders.inputs import capacity, joined
 from tests.deciders.story import Story
 from tests.deciders.taints.objects import MEMBERS
 
 
 @pytest.fixture(autouse=True)
 async def two_members(story: Story) -> None:
-    await story.submit(*(joined(name) for name in MEMBERS), *(capacity(name) for name in MEMBERS))
+    await story.join(*MEMBERS)
