@@ -55,7 +55,7 @@ class KubectlUser(User):
         key, _, value = key.partition("=")
         kept = [
             existing
-            for existing in self._taints(cluster)
+            for existing in self.taints(cluster)
             if existing["key"] != key or effect not in ("", existing["effect"])
         ]
         is_gone = taint.endswith("-")

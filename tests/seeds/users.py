@@ -162,7 +162,7 @@ class User:
         Members report freed capacity a moment after the end of their pods.
         """
         for cluster in sorted(self._tainted):
-            keys = [line["key"] for line in self._taints(cluster)]
+            keys = [line["key"] for line in self.taints(cluster)]
             if keys:
                 self("untaint", cluster, *keys)
         if self._applied:
@@ -190,7 +190,8 @@ class User:
         first, *others = self.taken().values()
         return not is_leaving and all(summary == first for summary in others)
 
-    def _taints(self, cluster: str) -> list[dict[str, str]]:
+    def taints(self, cluster: str) -> list[dict[str, str]]:
+        """Return the taints of a cluster."""
         return cast(
             "list[dict[str, str]]", object_at(self.document("cluster", cluster), "spec").get("taints", [])
         )
