@@ -131,15 +131,25 @@ def _restore_workload(
         is_newer = not past.fault and (report.term, report.step) != workload.version
         workload.generation = max(report.generation + is_newer, 1)
         ready = report.ready
-        count = report.values.get(_SUCCEEDED, "")
-        workload.succeeded = int(count) if count.isdecimal() else 0
+        succeeded = report.values.get(_SUCCEEDED, "")
+        workload.succeeded = int(succeeded) if succeeded.isdecimal() else 0
         workload.ended_ms = _time_in(report, job_statuses.COMPLETED, status_values.LAST_SUCCESSFUL)
         workload.scheduled_ms = _time_in(report, status_values.LAST_SCHEDULED)
     else:
         # Preserved workloads are no longer reported; assume that the replicas are ready.
         ready = (count or 0) if past.preserved else 0
     _run_existing(state, workload, report, template, at_ms)
-    replicas.resume(state, workload, member_history.ages_of(past, retains=template.retains), ready)
+    ages = member_history.ages_of(past, retains=template.retains)
+    replicas.resume(state, workload, _ages_in_job(state, workload, ready, at_ms) or ages, ready)
+
+
+def _ages_in_job(state: MemberState, workload: Workload, ready: int, at_ms: int) -> list[tuple[int, int]]:
+    """Return the ages of a Job's running pods if others have ended before them: pods run one batch after another."""
+    if not workload.succeeded:
+        return []
+    batch = workload.succeeded // max(workload.replicas or 0, 1)
+    created_ms = workload.created_ms + batch * (state.spec.startup_ms + workload.template.run_ms)
+    return [(ready, min(created_ms, at_ms))]
 
 
 def _run_existing(

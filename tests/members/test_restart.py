@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from engine.domain import marks
 from engine.log.memory import MemoryLog
@@ -16,6 +17,24 @@ from tests.builders import manifests
 from tests.members import examples
 
 NGINX = examples.key_of("nginx")
+
+
+async def test_later_pod_of_a_job_runs_its_time_also_across_a_restart() -> None:
+    stage = examples.Stage()
+    await stage.turn()
+    spec = {"completions": 2, "template": manifests.pod_template("nginx")}
+    manifest = manifests.manifest("batch/v1", "Job", "nginx", "default", spec=spec)
+    job = examples.applied("nginx", 1, kind="Job")
+    offset = await stage.submit_template(manifest, job.key)
+    await stage.work(structs.replace(job, offset=offset, reading=shapes.Reading(values=(".succeeded",))))
+    await stage.turn()
+    for after_ms in (examples.STARTUP_MS, 5_000, examples.STARTUP_MS):
+        await stage.turn(after_ms=after_ms)
+    stage = stage.restarted()
+    for after_ms, succeeded in ((4_900, 1), (100, 2)):
+        await stage.turn(after_ms=after_ms)
+        workload = stage.members.state_of("member1").workloads[job.key]
+        assert workload.succeeded == succeeded
 
 
 async def test_restarted_members_repeat_no_report() -> None:
