@@ -292,6 +292,7 @@ def run(state: MemberState, key: str, item: Unmanaged, at_ms: int) -> Workload |
     state.workloads[workload.key] = workload
     workload.replicas = count
     replicas.run(state, workload, count, template, at_ms)
+    state.dirty[workload.key] = None
     return workload
 
 

@@ -3,11 +3,12 @@
 import msgspec
 
 from engine.kubeapi.values.selectors import LabelSelector
-from engine.simulation import cluster
+from engine.simulation import cluster, unmanaged
 from engine.simulation.state import MemberState
 from engine.works import templates
 from events import health, shapes
 from events.json_values import Json
+from tests.builders import manifests
 from tests.members import examples
 
 KEY = examples.key_of("kept", "PodDisruptionBudget")
@@ -69,6 +70,16 @@ def test_budget_is_reported_when_its_pods_change() -> None:
     assert reported(state)[-1] == ("3", "2")
     cluster.apply_work(state, examples.removed("web"), 0)
     assert reported(state)[-1] == ("0", "0")
+
+
+def test_budget_is_reported_when_a_client_creates_pods_that_wait() -> None:
+    state = examples.new_state(startup_ms=0)
+    apply_budget(state, {"matchLabels": {"app": "web"}})
+    assert reported(state)[-1] == ("0", "0")
+    waiting = manifests.deployment("web", 3, "default", requests={"cpu": "100"})
+    unmanaged.apply(state, msgspec.json.encode(waiting), "uid", 0)
+    assert cluster.advance(state, 0)
+    assert reported(state)[-1] == ("0", "2")
 
 
 def test_changed_selector_selects_other_pods() -> None:
