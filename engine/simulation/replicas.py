@@ -188,17 +188,17 @@ def desired(state: MemberState, ref: shapes.WorkloadRef, count: int | None, temp
     return max(template.count, 0)
 
 
-def completions(workload: Workload, parallelism: int) -> int:
+def completions(workload: Workload) -> int:
     """Return how many pods of a Job must succeed in this cluster: a share if the Job is divided over clusters."""
     if workload.completions is not None:
         return workload.completions
-    total = workload.template.completions
+    total, parallelism = workload.template.completions, workload.replicas or 0
     return parallelism if total is None else -(-total * parallelism // max(workload.template.count, 1))
 
 
 def still_to_run(workload: Workload, replicas: int) -> int:
     """Return how many more pods a Job runs until it is complete; for workloads that do not end, ``replicas``."""
-    return completions(workload, replicas) - workload.succeeded if workload.template.run_ms else replicas
+    return completions(workload) - workload.succeeded if workload.template.run_ms else replicas
 
 
 def finish(state: MemberState, workload: Workload, at_ms: int) -> None:

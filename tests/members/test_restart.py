@@ -19,19 +19,24 @@ from tests.members import examples
 NGINX = examples.key_of("nginx")
 
 
-async def test_later_pod_of_a_job_runs_its_time_also_across_a_restart() -> None:
+@pytest.mark.parametrize("is_limited", [True, False])
+async def test_last_pod_of_a_job_runs_its_time_also_across_a_restart(is_limited: bool) -> None:
     stage = examples.Stage()
     await stage.turn()
-    spec = {"completions": 2, "template": manifests.pod_template("nginx")}
+    if is_limited:
+        quota = manifests.manifest("v1", "ResourceQuota", "all", "default", spec={"hard": {"pods": "9"}})
+        write = clusters.MemberObjectApplied(name="member1", manifest=manifests.raw(quota))
+        await stage.members.write("member1", write)
+    spec = {"parallelism": 2, "completions": 3, "template": manifests.pod_template("nginx")}
     manifest = manifests.manifest("batch/v1", "Job", "nginx", "default", spec=spec)
-    job = examples.applied("nginx", 1, kind="Job")
+    job = examples.applied("nginx", 2, kind="Job")
     offset = await stage.submit_template(manifest, job.key)
     await stage.work(structs.replace(job, offset=offset, reading=shapes.Reading(values=(".succeeded",))))
     await stage.turn()
     for after_ms in (examples.STARTUP_MS, 5_000, examples.STARTUP_MS):
         await stage.turn(after_ms=after_ms)
     stage = stage.restarted()
-    for after_ms, succeeded in ((4_900, 1), (100, 2)):
+    for after_ms, succeeded in ((4_900, 2), (100, 3)):
         await stage.turn(after_ms=after_ms)
         workload = stage.members.state_of("member1").workloads[job.key]
         assert workload.succeeded == succeeded
