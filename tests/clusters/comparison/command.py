@@ -31,6 +31,9 @@ _POLL_S: Final = 2.0
 _CALM_S: Final = 20.0
 """Long enough for most retries of Karmada's controllers."""
 
+_CONDITION_S: Final = 35.0
+"""Within this time Reballast takes a new condition of a cluster; in Karmada, the agents that report it wait."""
+
 _DISCOVERED_S: Final = 35.0
 """Within this time Karmada discovers new kinds."""
 
@@ -77,18 +80,21 @@ async def _compare(planes: tuple[Plane, Plane], agents: Agents, seeds: range) ->
     async with anyio.create_task_group() as tasks:
         for plane in planes:
             await plane.join()
-            await plane.define_kinds()
+            await plane.prepare()
             tasks.start_soon(plane.renew)
             for seed in seeds:
                 await plane.add_namespace(scenarios.namespace_of(seed))
         tasks.start_soon(agents.run)
         await anyio.sleep(_DISCOVERED_S)
         for step in itertools.count(1):
+            calm_s = _CALM_S
             if step % _CHANGED == 0:
                 change = fleet_changes.drawn(random.Random(f"{seeds} {step}"))  # noqa: S311  # an example, not a secret
                 sys.stdout.write(f"{change}\n")
                 for plane in planes:
                     await plane.change_cluster(change)
+                if change.status is not None:
+                    calm_s = _CONDITION_S
             elif step % _REPORTED == 0:
                 await _report(planes[0], agents, running, step)
             else:
@@ -98,7 +104,7 @@ async def _compare(planes: tuple[Plane, Plane], agents: Agents, seeds: range) ->
             if not running:
                 break
             compared += len(running)
-            over = await _settled(planes, running, ends)
+            over = await _settled(planes, running, ends, calm_s)
             running = [scenario for scenario in running if scenario.seed not in over]
             sys.stdout.write(f"step {step}: {len(running)} scenarios go on\n")
         tasks.cancel_scope.cancel()
@@ -136,8 +142,10 @@ async def _has_taken_a_step(planes: tuple[Plane, Plane], scenario: _Scenario, en
     return False
 
 
-async def _settled(planes: tuple[Plane, Plane], running: list[_Scenario], ends: Counter[str]) -> set[int]:
-    """Wait until the states are equal or calm; return the seeds of scenarios that end here."""
+async def _settled(
+    planes: tuple[Plane, Plane], running: list[_Scenario], ends: Counter[str], settling_s: float
+) -> set[int]:
+    """Wait until the states are equal, or calm for so long; return the seeds of scenarios that end here."""
     until_s = time.monotonic() + _LIMIT_S
     calm_s, last = time.monotonic(), None
     while True:
@@ -151,7 +159,7 @@ async def _settled(planes: tuple[Plane, Plane], running: list[_Scenario], ends: 
         now_s = time.monotonic()
         if (karmada, reballast) != last:
             calm_s, last = now_s, (karmada, reballast)
-        if not differing or now_s - calm_s > _CALM_S or now_s > until_s:
+        if not differing or now_s - calm_s > settling_s or now_s > until_s:
             break
     failing = await _failing_overrides(planes[0])
     for scenario in running:

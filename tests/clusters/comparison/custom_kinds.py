@@ -19,6 +19,14 @@ def _pods(rng: random.Random) -> Json:
     return {"template": pod_template(rng)}
 
 
+def _notebook(rng: random.Random) -> Json:
+    """Return a Notebook without dependencies, which Karmada ignores."""
+    template = pod_template(rng)
+    pod = object_at(template, "spec")
+    kept = {name: part for name, part in pod.items() if name not in {"volumes", "serviceAccountName"}}
+    return {"template": {**template, "spec": kept}}
+
+
 def _clone_set(rng: random.Random) -> Json:
     return {"replicas": rng.choice(_COUNTS), **_pods(rng)}
 
@@ -58,7 +66,7 @@ SPECS: Final[dict[Kind, Callable[[random.Random], Json]]] = {
     ("argoproj.io/v1alpha1", "Workflow"): _workflow,
     ("helm.toolkit.fluxcd.io/v2beta1", "HelmRelease"): _release,
     ("source.toolkit.fluxcd.io/v1", "GitRepository"): _repository,
-    ("kubeflow.org/v1", "Notebook"): _pods,
+    ("kubeflow.org/v1", "Notebook"): _notebook,
 }
 
 

@@ -8,6 +8,7 @@ from events.json_values import Json
 from tests.builders import manifests
 from tests.clusters.comparison import custom_kinds
 
+CLUSTERS: Final = "/apis/cluster.karmada.io/v1alpha1/clusters"
 LEASES: Final = "karmada-cluster"
 """Namespace of the Leases that agents renew."""
 
@@ -34,6 +35,7 @@ class Cluster(Struct, frozen=True):
     spec: Json
     allocatable: dict[str, str]
     allocated: dict[str, str]
+    nodes_by_grade: dict[int, int] = {}
     serves_jobs: bool = True
 
     def manifest(self) -> Json:
@@ -43,10 +45,6 @@ class Cluster(Struct, frozen=True):
 
     def status(self) -> Json:
         """Return the status that the cluster's agent would report."""
-        conditions = [
-            {"type": kind, "status": "True", "reason": kind, "message": "ok", "lastTransitionTime": _SINCE}
-            for kind in ("Ready", "CompleteAPIEnablements")
-        ]
         enablements = [
             {
                 "groupVersion": group_version,
@@ -57,11 +55,28 @@ class Cluster(Struct, frozen=True):
         ]
         return {
             "kubernetesVersion": "v1.35.0",
-            "conditions": conditions,
+            "conditions": conditions(Ready="True"),
             "apiEnablements": enablements,
             "nodeSummary": {"totalNum": 3, "readyNum": 3},
-            "resourceSummary": {"allocatable": self.allocatable, "allocated": self.allocated},
+            "resourceSummary": {
+                **self._nodes(),
+                "allocatable": self.allocatable,
+                "allocated": self.allocated,
+            },
         }
+
+    def _nodes(self) -> Json:
+        """Return the numbers of nodes by the grade of what they have free, which an agent may or may not report."""
+        models = [{"grade": grade, "count": count} for grade, count in self.nodes_by_grade.items()]
+        return {"allocatableModelings": models} if models else {}
+
+
+def conditions(**statuses: str) -> list[Json]:
+    """Return the conditions of a cluster whose agent knows all APIs, with other statuses by type."""
+    return [
+        {"type": kind, "status": status, "reason": kind, "message": "ok", "lastTransitionTime": _SINCE}
+        for kind, status in {"CompleteAPIEnablements": "True", **statuses}.items()
+    ]
 
 
 def _amounts(cpu: str, memory: str, pods: str) -> dict[str, str]:
@@ -84,6 +99,7 @@ FLEET: Final = (
         {"region": "r1", "provider": "x", "zones": ["z2"]},
         _amounts("20", "40Gi", "110"),
         _amounts("2", "2Gi", "12"),
+        {0: 1, 1: 4, 3: 1},
     ),
     Cluster(
         "p3",

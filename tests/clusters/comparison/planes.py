@@ -9,7 +9,7 @@ import httpx
 
 from engine.agent import kubeconfigs
 from events.json_values import Json, object_at
-from tests.clusters.comparison import custom_kinds, fleet
+from tests.clusters.comparison import custom_kinds, fleet, fleet_changes
 from tests.clusters.comparison.fleet_changes import FleetChange
 from tests.clusters.comparison.scenarios import Write
 
@@ -18,7 +18,6 @@ _RENEWED_S: Final = 8.0
 _ATTEMPTS: Final = 10
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
-_CLUSTERS: Final = "/apis/cluster.karmada.io/v1alpha1/clusters"
 _LEASES: Final = f"/apis/coordination.k8s.io/v1/namespaces/{fleet.LEASES}/leases"
 _MERGE: Final = {"content-type": "application/merge-patch+json"}
 _APPLY: Final = {"content-type": "application/apply-patch+yaml"}
@@ -30,6 +29,7 @@ _EDITED: Final = (
     "overrideRules",
     "propagateDeps",
     "priority",
+    "suspension",
     "workloads",
 )
 """Fields of specs that scenarios edit."""
@@ -80,15 +80,15 @@ class Plane:
             url = f"{path}/{cluster.name}/status"
             (await self._http.patch(url, json=status, headers=_MERGE)).raise_for_status()
 
-    async def define_kinds(self) -> None:
-        """Create the definitions of custom kinds."""
-        for definition in custom_kinds.definitions():
-            path = await self._path_of(definition)
-            (await self._http.post(path, json=definition)).raise_for_status()
+    async def prepare(self) -> None:
+        """Create the definitions of custom kinds, and the policies for taints."""
+        for value in (*custom_kinds.definitions(), *fleet_changes.TAINT_POLICIES):
+            path = await self._path_of(value)
+            (await self._http.post(path, json=value)).raise_for_status()
 
     async def change_cluster(self, change: FleetChange) -> None:
         """Change a cluster, and what it reports about itself."""
-        url = f"{_CLUSTERS}/{change.cluster}"
+        url = f"{fleet.CLUSTERS}/{change.cluster}"
         if change.patch is not None:
             (await self._http.patch(url, json=change.patch, headers=_MERGE)).raise_for_status()
         if change.status is not None:

@@ -29,6 +29,7 @@ _TOLERATIONS: Final[tuple[Json, ...]] = (
     {"key": "dedicated", "operator": "Exists"},
     {"key": "dedicated", "value": "x", "operator": "Equal", "effect": "NoSchedule"},
     {"operator": "Exists"},
+    {"key": "failed", "operator": "Exists"},
     {"key": "dedicated", "value": "y"},
     # Without tolerationSeconds, after which Karmada schedules and evicts a workload again and again.
     {"key": "maintenance", "operator": "Exists", "effect": "NoExecute"},
@@ -47,6 +48,19 @@ _PATCHES: Final[tuple[tuple[str, object], ...]] = (
     ("/spec/template/spec/hostNetwork", True),
     ("/spec/template/spec/containers/0/env", [{"name": "A", "value": "b"}]),
     ("/spec/template/spec/containers/-", {"name": "side", "image": "s"}),
+)
+_SUSPENSIONS: Final[tuple[Json, ...]] = (
+    {"dispatching": True},
+    {"dispatchingOnClusters": {"clusterNames": ["p1", "p4"]}},
+    {"dispatching": False},
+)
+_TOLERATED: Final[Json] = {"tolerationSeconds": 1}
+_FAILOVERS: Final[tuple[Json, ...]] = (
+    {"application": {"decisionConditions": _TOLERATED, "purgeMode": "Directly"}},
+    {"application": {"decisionConditions": _TOLERATED, "purgeMode": "Gracefully"}},
+    {"application": {"decisionConditions": _TOLERATED, "purgeMode": "Never"}},
+    {"cluster": {"purgeMode": "Directly"}},
+    {"cluster": {"purgeMode": "Gracefully"}},
 )
 OPERATORS: Final = ("add", "remove", "replace")
 
@@ -153,9 +167,13 @@ def propagation(rng: random.Random, namespace: str, number: int, candidates: Seq
         ("conflictResolution", 0.15, ("Overwrite",)),
         ("preserveResourcesOnDeletion", 0.1, (True,)),
         ("schedulerName", 0.06, ("other",)),
+        ("suspension", 0.1, _SUSPENSIONS),
+        ("failover", 0.15, _FAILOVERS),
     ):
         if rng.random() < share:
             spec[field] = rng.choice(values)
+    if "application" in object_at(spec, "failover"):
+        spec["propagateDeps"] = True  # Karmada requires it
     if is_cluster_policy:
         return manifest(POLICIES, "ClusterPropagationPolicy", f"{namespace}-p{number}", spec=spec)
     return manifest(POLICIES, "PropagationPolicy", f"p{number}", namespace, spec=spec)
@@ -221,4 +239,6 @@ def edited(rng: random.Random, value: Json) -> Json:
         return {**value, "spec": {**spec, "overrideRules": [{"overriders": _overriders(rng)}]}}
     if rng.random() < 0.7:
         return {**value, "spec": {**spec, "placement": placement(rng)}}
+    if rng.random() < 0.4:
+        return {**value, "spec": {**spec, "suspension": rng.choice(_SUSPENSIONS)}}
     return {**value, "spec": {**spec, "propagateDeps": True, "priority": 3}}

@@ -8,10 +8,11 @@ from typing import Any, Final, cast
 
 from events.json_values import Json
 from tests.builders.manifests import POLICIES, REBALANCERS
+from tests.clusters.comparison import fleet
 from tests.clusters.comparison.planes import Plane
 
 State = dict[str, Json]
-"""Bindings, Works, quotas, rebalancers, and the marks of templates, by path."""
+"""Bindings, Works, quotas, rebalancers, the marks of templates, and the taints of all clusters, by path."""
 
 _SEED: Final = re.compile(r"compared-(\d+)")
 _MARKED: Final = ("Deployment", "ConfigMap")
@@ -73,6 +74,8 @@ EXPECTED: Final = (
     r"clusterresourcebindings/.*\.spec\.(propagateDeps|schedulePriority)",
     # Karmada leaves out resources that no workload uses any longer.
     r"overallUsed(: only Reballast has \{|\.\S+: only Reballast has )[^{}]*.0.\}?$",
+    # Karmada shows a claim that its cluster refuses as bound.
+    r"persistentvolumeclaim.*\.phase: Karmada has .Bound., Reballast .Pending",
     # The API server adds these.
     r"\.ipMode: only Karmada",
     # Reballast shows that a binding has no dependencies even if its kind cannot have any, or it is not scheduled.
@@ -116,7 +119,18 @@ async def read(plane: Plane) -> dict[int, State]:
         for owner, path, value in part:
             if (seed := seed_of(owner)) is not None:
                 states.setdefault(seed, {})[path] = cast("Json", _comparable(value))
+    taints = {item["metadata"]["name"]: _taints(item) for item in await plane.items(fleet.CLUSTERS)}
+    for state in states.values():
+        state["taints"] = cast("Json", _comparable(taints))
     return states
+
+
+def _taints(cluster: dict[str, Any]) -> Json:
+    """Return the values of a cluster's taints, by key and effect."""
+    return {
+        f"{taint['key']}:{taint['effect']}": taint.get("value", "set")
+        for taint in cluster["spec"].get("taints", ())
+    }
 
 
 def _ref(resource: dict[str, Any]) -> _Ref:
