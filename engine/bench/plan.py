@@ -41,10 +41,10 @@ def run(bindings: int, moved: int | None, clusters: int, progress: Progress = la
     if moved > bindings:
         raise ValueError(f"moved: {moved} are more than all {bindings} Deployments; use a smaller number")
     with runs.directory() as directory:
-        return asyncio.run(_measured(_Fleet(clusters, bindings, moved), directory, progress))
+        return asyncio.run(_measured(_Scenario(clusters, bindings, moved), directory, progress))
 
 
-class _Fleet:
+class _Scenario:
     """Clusters in groups of ten; the first two clusters of the first group run the Deployments that are moved."""
 
     def __init__(self, clusters: int, bindings: int, moved: int) -> None:
@@ -73,39 +73,39 @@ class _Fleet:
         return inputs.taint(self.first[0])
 
 
-async def _measured(fleet: _Fleet, directory: Path, progress: Progress) -> Figures:
-    progress(f"{fleet.bindings} Deployments in {len(fleet.names)} clusters are recorded")
-    await _record(fleet, directory)
+async def _measured(scenario: _Scenario, directory: Path, progress: Progress) -> Figures:
+    progress(f"{scenario.bindings} Deployments in {len(scenario.names)} clusters are recorded")
+    await _record(scenario, directory)
     async with contextlib.aclosing(PlanProcesses(LogLocation(str(directory)), (), list)) as planner:
         plans = _Plans(planner)
         async with processes.peak_mb(lambda: _pids(planner)) as peak:
             progress("the first plan")
-            first_s, _ = await plans.timed(_change(fleet.edit()))
+            first_s, _ = await plans.timed(_change(scenario.edit()))
             progress("a policy edit and a taint")
-            edit_s, _ = await plans.timed(_change(fleet.edit()))
-            taint_s, tainted = await plans.timed(_change(fleet.taint()))
-            await _append(directory, fleet.deployment(0, replicas=2))
-            grown_s, _ = await plans.timed(_change(fleet.edit()))
+            edit_s, _ = await plans.timed(_change(scenario.edit()))
+            taint_s, tainted = await plans.timed(_change(scenario.taint()))
+            await _append(directory, scenario.deployment(0, replicas=2))
+            grown_s, _ = await plans.timed(_change(scenario.edit()))
         progress("the failure of each cluster")
-        drill_s = await plans.drill_seconds(fleet.names, tainted.number + 1)
+        drill_s = await plans.drill_seconds(scenario.names, tainted.number + 1)
     progress("decisions without and during plans, then the same edit and taint, really made")
-    async with installation.opened(directory, fleet.members) as running:
+    async with installation.opened(directory, scenario.members) as running:
         while not running.members.names():  # noqa: ASYNC110  # nothing signals that the members are rebuilt
             await asyncio.sleep(_POLL_S)
         await running.settled()
-        decided = await _decided(running, fleet, directory)
-        live = await _measure_changes(running, fleet)
+        decided = await _decided(running, scenario, directory)
+        live = await _measure_changes(running, scenario)
     return {
-        "bindings": fleet.bindings,
-        "clusters": len(fleet.names),
-        "moved": fleet.moved,
+        "bindings": scenario.bindings,
+        "clusters": len(scenario.names),
+        "moved": scenario.moved,
         "peak_mb": round(peak[0]),
         "first_s": round(first_s, 2),
         "policy_s": round(edit_s, 2),
         "taint_s": round(taint_s, 2),
         "grown_s": round(grown_s, 2),
         "taint_moved": len(tainted.moved),
-        f"drill_{len(fleet.names)}_s": round(drill_s, 2),
+        f"drill_{len(scenario.names)}_s": round(drill_s, 2),
         "baseline": "making the same policy edit and taint",
         "baseline_policy_s": round(live[0], 2),
         "baseline_taint_s": round(live[1], 2),
@@ -115,10 +115,10 @@ async def _measured(fleet: _Fleet, directory: Path, progress: Progress) -> Figur
     }
 
 
-async def _record(fleet: _Fleet, directory: Path) -> None:
-    async with installation.opened(directory, fleet.members, synchronous="OFF") as running:
-        await running.log.append(fleet.policies())
-        await inputs.append(running.log, fleet.deployments())
+async def _record(scenario: _Scenario, directory: Path) -> None:
+    async with installation.opened(directory, scenario.members, synchronous="OFF") as running:
+        await running.log.append(scenario.policies())
+        await inputs.append(running.log, scenario.deployments())
         await running.settled()
 
 
@@ -127,7 +127,7 @@ async def _append(directory: Path, record: Record) -> None:
         await log.append([record])
 
 
-async def _measure_changes(running: installation.Installation, fleet: _Fleet) -> list[float]:
+async def _measure_changes(running: installation.Installation, scenario: _Scenario) -> list[float]:
     """Make the edit, then the taint; return for each the seconds until all its consequences are decided."""
 
     async def change(record: Record) -> None:
@@ -135,16 +135,17 @@ async def _measure_changes(running: installation.Installation, fleet: _Fleet) ->
         await running.settled()
 
     return [
-        await timing.seconds(lambda record=record: change(record)) for record in (fleet.edit(), fleet.taint())
+        await timing.seconds(lambda record=record: change(record))
+        for record in (scenario.edit(), scenario.taint())
     ]
 
 
-async def _decided(running: installation.Installation, fleet: _Fleet, directory: Path) -> Figures:
+async def _decided(running: installation.Installation, scenario: _Scenario, directory: Path) -> Figures:
     """Measure how long the running engine takes to decide on an edit, without plans and while plans are made."""
-    alone = await _latencies(running, fleet, 4)
+    alone = await _latencies(running, scenario, 4)
     async with contextlib.aclosing(PlanProcesses(LogLocation(str(directory)), (), list)) as planner:
-        planning_on = asyncio.create_task(_plan_on(_Plans(planner), fleet))
-        during = await _latencies(running, fleet, 4 + _DECIDED)
+        planning_on = asyncio.create_task(_plan_on(_Plans(planner), scenario))
+        during = await _latencies(running, scenario, 4 + _DECIDED)
         planning_on.cancel()
         (plans,) = await asyncio.gather(planning_on, return_exceptions=True)
     if not isinstance(plans, asyncio.CancelledError):
@@ -154,18 +155,18 @@ async def _decided(running: installation.Installation, fleet: _Fleet, directory:
     return {**figures, "ratio_delay": round(delay_ms / figures["decided_p99_ms"], 2)}
 
 
-async def _plan_on(plans: "_Plans", fleet: _Fleet) -> BaseException:
+async def _plan_on(plans: "_Plans", scenario: _Scenario) -> BaseException:
     """Plan the taint repeatedly until cancelled."""
     while True:
-        await plans.timed(_change(fleet.taint()))
+        await plans.timed(_change(scenario.taint()))
 
 
-async def _latencies(running: installation.Installation, fleet: _Fleet, replicas: int) -> list[float]:
+async def _latencies(running: installation.Installation, scenario: _Scenario, replicas: int) -> list[float]:
     """Edit Deployments one at a time; return the seconds until each decision is visible."""
     took: list[float] = []
     until = timing.Timing(running)
     for index in range(_DECIDED):
-        record = fleet.deployment(index % fleet.bindings, replicas + index // fleet.bindings)
+        record = scenario.deployment(index % scenario.bindings, replicas + index // scenario.bindings)
         took.append(await until.timed(1, lambda record=record: running.log.append([record])))
         await running.settled()
     return took

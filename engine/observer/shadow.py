@@ -25,7 +25,7 @@ KNOWN: Final = "known"
 UNEXPLAINED: Final = "unexplained"
 VERDICTS: Final = (SAME, RACE, KNOWN, UNEXPLAINED)
 
-_FLEETS_MAX: Final = 512
+_SNAPSHOTS_MAX: Final = 512
 """Maximum number of states of the clusters; the newest ones are kept."""
 
 _EARLIER_MAX: Final = 64
@@ -48,7 +48,7 @@ _STABLY_SORTED_MAX: Final = 12
 """Maximum number of entries for which Karmada's sort is stable."""
 
 
-class _Fleet(Struct):
+class _Snapshot(Struct):
     """All clusters as JSON, as of a resourceVersion."""
 
     version: int
@@ -60,7 +60,7 @@ class _State(NamedTuple):
 
     question: questions.Input
     binding: int
-    clusters: _Fleet
+    clusters: _Snapshot
 
 
 class Explained(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -95,7 +95,7 @@ class Shadow:
         self._own_scheduler = own_scheduler
         self.explanation: Explained | None = None
         self._clusters: dict[str, bytes] = {}
-        self._fleets: deque[_Fleet] = deque([_Fleet(0, ())], _FLEETS_MAX)
+        self._snapshots: deque[_Snapshot] = deque([_Snapshot(0, ())], _SNAPSHOTS_MAX)
         self._built: dict[int, fleet.Fleet] = {}
         self._histories: dict[tuple[str, str, str], deque[ObservedBinding]] = {}
         self._doubtful: dict[Decided, tuple[observations.DecisionCompared, list[ObservedBinding]]] = {}
@@ -117,7 +117,7 @@ class Shadow:
             self._clusters[metadata.name] = bytes(manifest)
             # Kubernetes permits any text.
             version = resource_versions.number(metadata.resource_version)
-            self._remember_fleet(self._fleets[-1].version if version is None else version)
+            self._take_snapshot(self._snapshots[-1].version if version is None else version)
             return None
         if kind not in vocabulary.BINDING_KINDS or (
             self._own_scheduler and _NAMED.decode(manifest).spec.scheduler_name == self._own_scheduler
@@ -151,7 +151,7 @@ class Shadow:
         if doubtful is None:
             return None
         compared, versions = doubtful
-        if self._fleets[0].version >= versions[1].version:
+        if self._snapshots[0].version >= versions[1].version:
             return compared  # the states of the clusters before the decision are no longer kept
         return self._compare(decision[0], versions)
 
@@ -168,25 +168,25 @@ class Shadow:
         """Take the deletion of an object; ``version`` 0 if it is not known."""
         self._histories.pop((kind, namespace, name), None)
         if kind == observations.CLUSTER and self._clusters.pop(name, None) is not None:
-            self._remember_fleet(version or self._fleets[-1].version)
+            self._take_snapshot(version or self._snapshots[-1].version)
 
     def restored(self) -> None:
         """Handle the restore of the control plane from a backup: later versions may be lower than earlier ones."""
-        self._fleets = deque([_Fleet(0, tuple(self._clusters.values()))], _FLEETS_MAX)
+        self._snapshots = deque([_Snapshot(0, tuple(self._clusters.values()))], _SNAPSHOTS_MAX)
         self._built.clear()
 
-    def _remember_fleet(self, version: int) -> None:
-        if len(self._fleets) == _FLEETS_MAX:
-            self._built.pop(self._fleets[0].version, None)
-        if self._fleets[-1].version == version:
-            self._fleets.pop()
+    def _take_snapshot(self, version: int) -> None:
+        if len(self._snapshots) == _SNAPSHOTS_MAX:
+            self._built.pop(self._snapshots[0].version, None)
+        if self._snapshots[-1].version == version:
+            self._snapshots.pop()
             self._built.pop(version, None)
-        self._fleets.append(_Fleet(version, tuple(self._clusters.values())))
+        self._snapshots.append(_Snapshot(version, tuple(self._clusters.values())))
 
     def _compare(self, kind: str, versions: list[ObservedBinding]) -> observations.DecisionCompared | None:
         final, before = versions[-1], versions[-2]
         at = basis_of(versions)
-        if at is None or self._fleets[0].version >= versions[at + 1].version:
+        if at is None or self._snapshots[0].version >= versions[at + 1].version:
             return None  # the binding or the clusters as they were before the decision are not known
         placed = placed_after(versions, at)
         condition = final.scheduled
@@ -246,7 +246,7 @@ class Shadow:
         """Yield the states from which a decision may have been made, the likeliest first."""
         final, first_write = versions[-1].version, versions[at + 1].version
         binding, question = versions[at].version, versions[at].question()
-        states = [state for state in self._fleets if state.version <= final]
+        states = [state for state in self._snapshots if state.version <= final]
         # The reason of the decision may be a cluster that changed long after the binding.
         before = [state for state in states if state.version < first_write]
         after = states[len(before) :]
@@ -263,7 +263,7 @@ class Shadow:
             for state in (before[-1], *near):
                 yield _State(question, other.version, state)
 
-    def _fleet(self, state: _Fleet) -> fleet.Fleet:
+    def _fleet(self, state: _Snapshot) -> fleet.Fleet:
         known = self._built.get(state.version)
         if known is None:
             if len(self._built) >= _BUILT_MAX:

@@ -95,7 +95,7 @@ def _workloads(fold: ShardFold, keys: Iterable[str]) -> Iterator[tuple[str, Work
 def changes(
     before: Mapping[str, Workload],
     after: Mapping[str, Workload],
-    happened: Sequence[codec.Decoded],
+    recorded: Sequence[codec.Decoded],
     decided_ms: Mapping[str, int],
     failed: Collection[str] = (),
     unready: Collection[str] = (),
@@ -106,7 +106,7 @@ def changes(
     ``failed`` are the clusters that fail or are not ready at the end, ``unready`` those that were not ready before.
     Replicas in these clusters are not ready, whatever the clusters reported last.
     """
-    lowest = _lowest_ready(before, happened, {*failed, *unready})
+    lowest = _lowest_ready(before, recorded, {*failed, *unready})
     result: list[WorkloadChange] = []
     for key in sorted(before.keys() | after.keys()):
         old, new = before.get(key), after.get(key)
@@ -178,13 +178,13 @@ def newly_unplaced(before: Mapping[str, Workload], after: Mapping[str, Workload]
 
 
 def loads(
-    before: Mapping[str, clusters.CapacityReported], happened: Sequence[codec.Decoded]
+    before: Mapping[str, clusters.CapacityReported], recorded: Sequence[codec.Decoded]
 ) -> list[ClusterChange]:
     """Return the clusters whose used resources change, sorted by name."""
     used = {name: _used(report) for name, report in before.items()}
     last, peak = dict(used), {name: dict(sums) for name, sums in used.items()}
     newest = dict(before)
-    for event in happened:
+    for event in recorded:
         if isinstance(data := event.data, clusters.CapacityReported):
             newest[data.name] = data
             last[data.name] = _used(data)
@@ -299,12 +299,12 @@ def _without(ready: Mapping[str, int], failed: Collection[str]) -> dict[str, int
 
 
 def _lowest_ready(
-    before: Mapping[str, Workload], happened: Sequence[codec.Decoded], failed: Collection[str]
+    before: Mapping[str, Workload], recorded: Sequence[codec.Decoded], failed: Collection[str]
 ) -> dict[str, int]:
     """Return the smallest number of ready replicas of each workload."""
     ready = {key: _without(workload.ready, failed) for key, workload in before.items()}
     lowest = {key: sum(counts.values()) for key, counts in ready.items()}
-    for event in happened:
+    for event in recorded:
         data = event.data
         if isinstance(data, health.WorkloadReported):
             ready.setdefault(data.key, {})[data.cluster] = data.ready

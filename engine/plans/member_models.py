@@ -205,7 +205,7 @@ def _take_works(histories: Mapping[str, member_history.History], shard: ShardSta
 def _take(history: member_history.History, cluster: str, key: str, known: _RunningWorkload) -> None:
     """Add a workload to a cluster's history; a report that is in the history already is newer, and is kept."""
     if history.capacity is not None and key not in history.reports and known.rests():
-        history.resting[key] = known
+        history.unrestored[key] = known
         return
     history.workloads[key] = known.history(cluster, key)
     if key not in history.reports and (report := known.reported(cluster, key)) is not None:

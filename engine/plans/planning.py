@@ -84,10 +84,10 @@ async def outcome(
     failed = failing | fork.worker.facts.troubled
     added = forked.added[first:]
     before, after = comparison.compared(fork.before, fork.worker.folds, added, failing)
-    happened, omitted = comparison.decoded(added)
-    listed = happened[: comparison.EVENTS_MAX]
+    recorded, omitted = comparison.decoded(added)
+    listed = recorded[: comparison.EVENTS_MAX]
     decided_ms = comparison.first_decisions_ms(added, began_ms)
-    changed = comparison.changes(before, after, happened, decided_ms, failed, unready)
+    changed = comparison.changes(before, after, recorded, decided_ms, failed, unready)
     return Prediction(
         number=number,
         time=times.to_text(began_ms),
@@ -97,10 +97,10 @@ async def outcome(
         workloads=count + len(after.keys() - before.keys()),
         changed=comparison.with_needed_capacity(changed, fork.worker.folds, fork.worker.facts, failed),
         unplaced=comparison.newly_unplaced(before, after),
-        clusters=comparison.loads(fork.before.capacity, happened),
+        clusters=comparison.loads(fork.before.capacity, recorded),
         events=comparison.events(listed, began_ms),
-        omitted=omitted + len(happened) - len(listed),
-        refused=_refused(happened),
+        omitted=omitted + len(recorded) - len(listed),
+        refused=_refused(recorded),
         assumptions=[
             *fork.assumptions,
             *_without_eviction(failing, fork),
@@ -143,7 +143,7 @@ def _silenced(failed: set[str], fork: Fork) -> list[str]:
     ]
 
 
-def _refused(happened: Sequence[codec.Decoded]) -> list[str]:
+def _refused(recorded: Sequence[codec.Decoded]) -> list[str]:
     """Return the inputs that the engine would reject, each with the reason."""
-    refused = (event.data for event in happened if isinstance(event.data, rejections.InputRejected))
+    refused = (event.data for event in recorded if isinstance(event.data, rejections.InputRejected))
     return [f"{rejection.key}: {rejection.reason}" for rejection in refused]

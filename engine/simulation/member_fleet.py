@@ -74,7 +74,7 @@ class Members:
         self._behind: dict[str, int] = {}
         self._unseen: frozenset[str] = frozenset()
         self._touched: dict[str, None] = {}
-        self._resting = recovery.RestingWorkloads(self._contents.loader, {})
+        self._unrestored = recovery.UnrestoredWorkloads(self._contents.loader, {})
         self._dues = pending_changes.DueTimes()
         self._is_stale = True
         self._reporting = asyncio.Event()
@@ -225,8 +225,8 @@ class Members:
             self._clock_ms,
             histories,
         )
-        self._resting = recovery.RestingWorkloads(self._contents.loader, histories)
-        await self._resting.wake_around(self._states, self._states, (), self._clock_ms())
+        self._unrestored = recovery.UnrestoredWorkloads(self._contents.loader, histories)
+        await self._unrestored.restore_around(self._states, self._states, (), self._clock_ms())
         self._taken = {partition: ends.get((topics.WORKS, partition), 0) for partition in self._partitions}
         self._clusters_taken = ends.get((topics.CLUSTERS, 0), 0)
         for name in self._states:
@@ -324,10 +324,10 @@ class Members:
         decoded = [(record, *work) for record in batch if (work := log_reading.work_in(record)) is not None]
         now_ms = self._clock_ms()
         called = [recovery.Called(record.key, work.key) for record, work, _ in decoded]
-        await self._resting.wake(self._states, called, now_ms)
+        await self._unrestored.restore(self._states, called, now_ms)
         running = recovery.running_templates(self._states, called)
         contents = await self._contents.read([work for _, work, _ in decoded], running)
-        await self._resting.wake_around(
+        await self._unrestored.restore_around(
             self._states, {record.key for record in batch}, contents.templates(), now_ms
         )
         for record, work, head in decoded:
@@ -338,9 +338,9 @@ class Members:
             cluster.apply_work(state, applied, now_ms, template=template, cause=cause, fault=fault)
             self._touched[record.key] = None
 
-    async def wake(self) -> None:
-        """Restore all workloads that wait for a work (``Resting``) now; this changes only the cost of later turns."""
-        await self._resting.wake_all(self._states, self._states, self._clock_ms())
+    async def restore_all(self) -> None:
+        """Restore now all workloads that wait for a work; this changes only the cost of later turns."""
+        await self._unrestored.restore_all(self._states, self._states, self._clock_ms())
 
     async def _follow_clusters(self, end: int) -> None:
         """Record which members have joined or left; a member that has left does not report."""
@@ -351,7 +351,7 @@ class Members:
                 if (state := self._states.get(record.key)) is not None:
                     self._follow_cluster(state, record)
                     if (write := log_reading.undecoded_write_in(record)) is not None:
-                        await self._resting.wake_all(self._states, [record.key], self._clock_ms())
+                        await self._unrestored.restore_all(self._states, [record.key], self._clock_ms())
                         self._writes.add(record.key, write)
             self._clusters_taken = port.behind(batch, end)
 

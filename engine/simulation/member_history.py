@@ -82,7 +82,7 @@ class ObjectWrite(NamedTuple):
     at_ms: int
 
 
-class Resting(Protocol):
+class UnrestoredWorkload(Protocol):
     """A workload that is restored only when a work comes for it.
 
     It runs the replicas of its newest work, and its last report contains them.
@@ -105,7 +105,7 @@ class History(Struct):
     ``unmanaged`` and ``ages`` are the objects of the member's own clients, and the ages of their replicas.
     ``replaced`` are the slots of deleted pods, by the key of the object; ``orphans`` as in ``MemberState``.
     ``reports`` has the last report on each workload, ``running`` the last WorkloadReported with its record number.
-    ``resting`` workloads are restored when a work comes for them. The member has ``nodes`` nodes.
+    ``unrestored`` workloads are restored when a work comes for them. The member has ``nodes`` nodes.
     """
 
     workloads: dict[str, WorkloadHistory] = {}
@@ -116,7 +116,7 @@ class History(Struct):
     replaced: dict[str, dict[int, int]] = {}
     reports: dict[str, Report] = {}
     running: dict[str, tuple[int, health.WorkloadReported]] = {}
-    resting: dict[str, Resting] = {}
+    unrestored: dict[str, UnrestoredWorkload] = {}
     nodes: int = 1
     joined: bool = False
     was_joined: bool = False

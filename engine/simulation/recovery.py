@@ -2,7 +2,7 @@
 
 The newest work of each workload determines its content, the last report the number of ready replicas. Ready replicas
 keep running; the others start now. Reports that the log contains are not sent again. Workloads of modelled clusters
-rest: they are restored only when a work comes for them, so that a fork of the engine costs little.
+are restored only when a work comes for them, so that a fork of the engine costs little.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -220,31 +220,33 @@ class Called(NamedTuple):
     key: str
 
 
-class RestingWorkloads:
+class UnrestoredWorkloads:
     """Workloads of all members that are restored only when a work comes for them."""
 
     def __init__(self, loader: TemplateLoader, histories: Mapping[str, member_history.History]) -> None:
         self._loader = loader
-        self._resting = {name: history.resting for name, history in histories.items() if history.resting}
+        self._unrestored = {
+            name: history.unrestored for name, history in histories.items() if history.unrestored
+        }
 
-    async def wake(self, states: Mapping[str, MemberState], called: Iterable[Called], at_ms: int) -> None:
+    async def restore(self, states: Mapping[str, MemberState], called: Iterable[Called], at_ms: int) -> None:
         """Restore the workloads in ``called`` that are not restored yet."""
         result: dict[str, member_history.History] = {}
         for member, key in called:
-            resting = self._resting.get(member, {}).pop(key, None)
-            if resting is not None:
+            unrestored = self._unrestored.get(member, {}).pop(key, None)
+            if unrestored is not None:
                 history = result.setdefault(member, member_history.History())
-                history.workloads[key] = resting.history(member, key)
-                if (report := resting.reported(member, key)) is not None:
+                history.workloads[key] = unrestored.history(member, key)
+                if (report := unrestored.reported(member, key)) is not None:
                     history.reports[key] = report
         positions = {name: dict(member_history.positions(history)) for name, history in result.items()}
         loaded = await self._loader.load(
             position for needed in positions.values() for position in needed.values()
         )
         for name, history in result.items():
-            _restore_resting(states[name], history, positions[name], loaded, at_ms)
+            _restore_keeping_capacity(states[name], history, positions[name], loaded, at_ms)
 
-    async def wake_around(
+    async def restore_around(
         self,
         states: Mapping[str, MemberState],
         names: Collection[str],
@@ -256,15 +258,15 @@ class RestingWorkloads:
         Such objects are quotas, budgets, autoscalers and priority classes. If the templates of new works (``contents``)
         include one, restore the workloads of all members in ``names``.
         """
-        if self._resting:
+        if self._unrestored:
             gets = any(map(_acts_on_others, contents))
             acted_on = [name for name in names if gets or _has_such(states[name])]
-            await self.wake_all(states, acted_on, at_ms)
+            await self.restore_all(states, acted_on, at_ms)
 
-    async def wake_all(self, states: Mapping[str, MemberState], names: Iterable[str], at_ms: int) -> None:
+    async def restore_all(self, states: Mapping[str, MemberState], names: Iterable[str], at_ms: int) -> None:
         """Restore all workloads of some members."""
-        called = [Called(name, key) for name in names for key in self._resting.get(name, ())]
-        await self.wake(states, called, at_ms)
+        called = [Called(name, key) for name in names for key in self._unrestored.get(name, ())]
+        await self.restore(states, called, at_ms)
 
 
 def running_templates(
@@ -289,7 +291,7 @@ def _has_such(state: MemberState) -> bool:
     return bool(state.quotas or state.scalers) or state.budgets is not None or pod_priorities.is_used(state)
 
 
-def _restore_resting(
+def _restore_keeping_capacity(
     state: MemberState,
     history: member_history.History,
     positions: Mapping[str, TemplatePosition],

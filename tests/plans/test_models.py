@@ -43,7 +43,7 @@ async def test_models_built_from_shards_equal_those_built_from_the_log(seed: int
     forked = await fork_log.fork(played.log)
     planned = Fork(forked, (), played.now_ms)
     await planned.start()
-    await planned.members.wake()
+    await planned.members.restore_all()
     facts = await planned.shards.newest_facts(forked)
     models = member_models.read(facts, ())
     assert [spec.name for spec in models.specs] == sorted(facts.fleet.names())
@@ -59,18 +59,18 @@ async def test_models_built_from_shards_equal_those_built_from_the_log(seed: int
 
 @pytest.mark.slow
 async def test_a_plan_restores_only_the_workloads_of_its_works_and_is_the_same() -> None:
-    rested_through = 0
+    unrestored = 0
     for seed in range(24 * ROUNDS):
         played = await rested(seed)
         number = played.log.last_number()
         for _ in range(4):
             await played.chance.choice(PLANNED)(played)
         made = await played.log.read_all(number, 1_000)
-        usual, added = await happened(played, number, made, wakes=False)
-        woken, all_added = await happened(played, number, made, wakes=True)
+        usual, added = await run_on_fork(played, number, made, restores=False)
+        restored, all_added = await run_on_fork(played, number, made, restores=True)
         assert added == all_added, seed
-        rested_through += woken - usual
-    assert rested_through > 0
+        unrestored += restored - usual
+    assert unrestored > 0
 
 
 @pytest.mark.parametrize(("name", "count"), [("", 1), ("high", 3)])
@@ -198,15 +198,15 @@ async def as_agents_report(story: Story, binding_key: str) -> health.WorkloadRep
     )
 
 
-async def happened(
-    played: world.World, number: int, made: list[StoredRecord], *, wakes: bool
+async def run_on_fork(
+    played: world.World, number: int, made: list[StoredRecord], *, restores: bool
 ) -> tuple[int, list[StoredRecord]]:
     """Make changes on a fork in which all members are models; return the workloads in the end, and the new records."""
     forked = await fork_log.fork(played.log, number)
     planned = Fork(forked, (), played.now_ms)
     await planned.start()
-    if wakes:
-        await planned.members.wake()
+    if restores:
+        await planned.members.restore_all()
     before = len(forked.added)
     inputs = [
         Input(record=records.record(record.topic, record.partition, record.key, record.headers, record.value))

@@ -40,8 +40,8 @@ async def differences(seed: int) -> str:
         return f"{seed}: other placements after {names}"
     if compared(planned, forked.added[before:]) != comparison.start_of(planned.worker.folds, {}).workloads:
         return f"{seed}: a changed binding was not compared after {names}"
-    happened = decided(await played.log.read_all(number, 1_000_000))
-    if decided(forked.added[before:]) != happened:
+    actual = decided(await played.log.read_all(number, 1_000_000))
+    if decided(forked.added[before:]) != actual:
         return f"{seed}: other decisions after {names}"
     return ""
 

@@ -106,7 +106,7 @@ class Story:
         name = f"app-{self._random.randrange(8)}"
         key = keys.binding_key("Deployment", "default", name)
         spread = {member: self._random.randrange(4) for member in MEMBERS}
-        happening = self._random.choice(
+        records_of = self._random.choice(
             (
                 self._apply,
                 self._placed_records,
@@ -119,7 +119,7 @@ class Story:
                 self._delete,
             )
         )
-        return happening(name, key, spread)
+        return records_of(name, key, spread)
 
     def _apply(self, name: str, key: str, spread: dict[str, int]) -> list[records.Record]:
         inputs = [self._builder.input(deployment(name, sum(spread.values())))]

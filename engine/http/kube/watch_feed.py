@@ -114,7 +114,7 @@ class Subscriber:
         Changes the queue: if the first change of such an object is MODIFIED, it becomes ADDED.
         """
         unseen = set(keys)
-        self._queue = deque(_first_seen(self._queue, unseen))
+        self._queue = deque(_with_additions(self._queue, unseen))
         self._unreported |= unseen
 
     def give(self, batch: "Batch", position: int) -> None:
@@ -125,7 +125,7 @@ class Subscriber:
             self._waits_since = now
         # Do this before adding the batch's unreported objects: the batch may contain the deletion of an
         # earlier object of the same name, which must not be taken for the first report of the new one.
-        self._queue.extend(_first_seen(batch.changes, self._unreported))
+        self._queue.extend(_with_additions(batch.changes, self._unreported))
         self._unreported |= batch.unreported
         self.position = position
         if is_late or len(self._queue) > self._limits.queue:
@@ -194,7 +194,7 @@ class Feed:
 
         def read_changes(rows: Rows) -> Batch:
             by_kind = {name: changes.between(rows, after, end, name) for name in _followed(kind)}
-            return _happened(rows, resource, by_kind, self._plane, end)
+            return _changes_of(rows, resource, by_kind, self._plane, end)
 
         return await self._plane.reads.peek(read_changes)
 
@@ -269,11 +269,11 @@ def _batch(
     for key, resource in resources.items():
         followed = _followed(object_tables.Kind(resource.api_version, resource.kind))
         changes_of_kinds = {kind: by_kind[kind] for kind in followed if kind in by_kind}
-        batches[key] = _happened(rows, resource, changes_of_kinds, plane, end)
+        batches[key] = _changes_of(rows, resource, changes_of_kinds, plane, end)
     return end, batches
 
 
-def _first_seen(
+def _with_additions(
     updates: Iterable[ObjectChange], unreported: set[object_tables.ObjectKey]
 ) -> Iterator[ObjectChange]:
     """Report the first change of each object in ``unreported`` as ADDED, and remove the object from ``unreported``.
@@ -294,7 +294,7 @@ def _followed(kind: object_tables.Kind) -> tuple[str, ...]:
     return (kind.of_change, *(source.of_change for source in bootstrap_objects.SOURCES.get(kind, ())))
 
 
-def _happened(
+def _changes_of(
     rows: Rows, resource: Resource, by_kind: Mapping[str, list[Change]], plane: ControlPlane, end: int
 ) -> Batch:
     """Return the changes of a kind up to ``end``, in log order, including those of its bootstrap objects.
@@ -335,10 +335,10 @@ def _of_kind(
     reported: list[ObjectChange] = []
     unreported: set[object_tables.ObjectKey] = set()
     for key, history in merged.items():
-        happened = list(_object_changes(rows, resource, key, history, current.get(key), plane))
+        object_changes = list(_object_changes(rows, resource, key, history, current.get(key), plane))
         # An object that changed again after ``end`` is reported later with that change: its current state
         # must not appear under an older number.
-        up_to = [change for change in happened if change.number <= end]
+        up_to = [change for change in object_changes if change.number <= end]
         reported += up_to
         last_type = up_to[-1].change_type if up_to else ""
         if history[-1].verb == changes.ADDED and last_type != _WORDS[changes.ADDED]:

@@ -139,8 +139,8 @@ class Watching:
             # An object that was created in this range but changed after it is missing from the backlog, since
             # only current states can be read. The client does not know it, so its next change must be ADDED.
             subscriber.mark_unreported(set(behind.unreported))
-            for happening in behind.changes:
-                for line in watch.lines_of(happening):
+            for change in behind.changes:
+                for line in watch.lines_of(change):
                     yield line
         watch.position = start
 
@@ -171,25 +171,25 @@ class _Watch:
         """Store which objects match the selectors, as of the number of the list."""
         self._known, self._known_at = {value.key for value in listed.items}, listed.number
 
-    def lines_of(self, happening: ObjectChange) -> list[bytes]:
+    def lines_of(self, change: ObjectChange) -> list[bytes]:
         """Lines that report a change to this watch.
 
         Empty if the client already knows the change, or if the watch does not select the object.
         """
-        if happening.number <= self.floor:
+        if change.number <= self.floor:
             return []
-        name = happening.value.key
+        name = change.value.key
         if self.namespace and name[0] != self.namespace:
             return []
-        event_type = happening.change_type
+        event_type = change.change_type
         if self.is_selective:
-            event_type = self._selected(event_type, name, happening.value)
+            event_type = self._selected(event_type, name, change.value)
         if not event_type:
             return []
         key = (event_type, self.form)
-        line = happening.lines.get(key)
+        line = change.lines.get(key)
         if line is None:
-            line = happening.lines[key] = self.line(event_type, happening.value)
+            line = change.lines[key] = self.line(event_type, change.value)
         return [line]
 
     def line(self, event_type: str, value: KubeObject) -> bytes:
