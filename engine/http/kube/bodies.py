@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from engine import loop_share
 from engine.http import incoming_requests
-from engine.http.kube.requests import is_set, media_type, parameters_of
+from engine.http.kube.requests import is_set, media_type, parameters_of, query
 from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.requests import body_checks
@@ -177,17 +177,20 @@ class DeleteOptions(Struct, frozen=True, kw_only=True):
 
 
 async def deletion_options(request: Request) -> DeleteOptions:
-    """The DeleteOptions in the body, or without a body in the query. Raises StatusError if they are invalid."""
-    return _checked(await _options(request))
+    """The DeleteOptions in the body, or without a body in the query. Raises StatusError if they are invalid.
+
+    A ``dryRun`` in the query takes effect in both cases.
+    """
+    return _checked(await _options(request), request)
 
 
 async def eviction_options(request: Request) -> DeleteOptions:
     """The DeleteOptions of the Eviction in the body. Raises StatusError if they are invalid."""
     eviction = await read_object(request, _EVICTION)
-    return _checked(eviction.object_at("deleteOptions"))
+    return _checked(eviction.object_at("deleteOptions"), request)
 
 
-def _checked(fields: Json) -> DeleteOptions:
+def _checked(fields: Json, request: Request) -> DeleteOptions:
     policy, dry_run = fields.get("propagationPolicy"), fields.get("dryRun")
     if policy is not None and fields.get("orphanDependents") is not None:
         detail = "orphanDependents and deletionPropagation cannot be both set"
@@ -200,7 +203,7 @@ def _checked(fields: Json) -> DeleteOptions:
         raise status_objects.invalid_options(_DELETION, causes.unsupported("dryRun", dry_run, ("All",)))
     required = object_at(fields, "preconditions")
     return DeleteOptions(
-        dry_run=dry_run == ["All"],
+        dry_run=dry_run == ["All"] or query(request).dry_run,
         policy=str(policy or ""),
         orphan_dependents=fields.get("orphanDependents") is True,
         preconditions=Preconditions(
@@ -224,7 +227,7 @@ async def _options(request: Request) -> Json:
 
 
 def _options_in_query(request: Request) -> Json:
-    """The DeleteOptions in the query, without ``dryRun``, which callers read from the query themselves."""
+    """The DeleteOptions in the query, without ``dryRun``."""
     parameters = parameters_of(request)
     options: Json = {}
     if policy := parameters.get("propagationPolicy"):

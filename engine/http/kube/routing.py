@@ -29,6 +29,7 @@ Guard = Callable[[Request, ApiPath | None, str], Awaitable[None]]
 The last argument is the path of the request; it is checked if the ``ApiPath`` is None.
 """
 
+_VERBS: Final = {"PUT": "update", "PATCH": "patch"}
 _TOKEN_CHARS_MAX: Final = 4_096
 
 
@@ -86,16 +87,8 @@ class Watches(Protocol):
 class WriteHandlers(Protocol):
     """The write requests of an API. All raise StatusError."""
 
-    async def create(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
-        """Handle POST to a collection."""
-        ...
-
-    async def replace(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
-        """Handle PUT of an object or subresource."""
-        ...
-
-    async def patch(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
-        """Handle PATCH of an object or subresource."""
+    async def write(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
+        """Handle POST to a collection, and PUT and PATCH of an object or subresource."""
         ...
 
     async def delete(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
@@ -193,11 +186,9 @@ class KubeApi:
                 # stored.
                 if resource.verbs == ("create",) and self._reviews is not None:
                     return await self._reviews(request, resource, api_path)
-                return await self._handlers().create(request, resource, api_path)
-            case "PUT" if api_path.name and "update" in resource.verbs:
-                return await self._handlers().replace(request, resource, api_path)
-            case "PATCH" if api_path.name and "patch" in resource.verbs:
-                return await self._handlers().patch(request, resource, api_path)
+                return await self._handlers().write(request, resource, api_path)
+            case "PUT" | "PATCH" if api_path.name and _VERBS[request.method] in resource.verbs:
+                return await self._handlers().write(request, resource, api_path)
             case "DELETE" if api_path.name and "delete" in resource.verbs:
                 return await self._handlers().delete(request, resource, api_path)
             case "DELETE" if "deletecollection" in resource.verbs:
@@ -223,10 +214,8 @@ class KubeApi:
                 return rendering.answer(shown)
             case "GET", "status" | "approval":
                 return await self._read(request, resource, api_path)
-            case "PUT", "scale" | "status" | "finalize" | "approval":
-                return await self._handlers().replace(request, resource, api_path)
-            case "PATCH", "scale" | "status" | "approval":
-                return await self._handlers().patch(request, resource, api_path)
+            case ("PUT" | "PATCH", "scale" | "status" | "approval") | ("PUT", "finalize"):
+                return await self._handlers().write(request, resource, api_path)
             case _:
                 raise status_objects.method_not_allowed()
 

@@ -75,7 +75,7 @@ class WriteRequest(Struct, frozen=True, kw_only=True):
 
 
 class Parsing:
-    """Parse write requests. All public methods raise StatusError.
+    """Parse write requests and carry them out. All public methods raise StatusError.
 
     ``newest`` returns the highest resourceVersion that this server knows. ``tolerated`` is the default toleration of
     failing clusters.
@@ -91,10 +91,28 @@ class Parsing:
         self._newest = newest
         self._tolerated = tolerated or TolerationSeconds()
 
-    async def creation(
+    async def carry_out(
+        self,
+        request: Request,
+        resource: Resource,
+        api_path: ApiPath,
+        execute: Callable[[WriteRequest, RequestedEdit], Awaitable[Response]],
+    ) -> Response:
+        """Parse a POST to a collection, or a PUT or PATCH, and execute its edit.
+
+        If the generated name of a new object is taken, try other names.
+        """
+        match request.method:
+            case "POST":
+                return await _created(execute, *await self._creation(request, resource, api_path))
+            case "PUT":
+                return await execute(*await self._replacement(request, resource, api_path))
+            case _:
+                return await execute(*await self._patch(request, resource, api_path))
+
+    async def _creation(
         self, request: Request, resource: Resource, api_path: ApiPath
     ) -> tuple[WriteRequest, Creation]:
-        """Parse a POST to a collection."""
         repeated: list[str] = []
         body = await bodies.read_object(request, resource, repeated)
         metadata = body.metadata
@@ -121,20 +139,18 @@ class Parsing:
             write = _with_repeated(write, repeated)
         return write, Creation(write.writer, body.with_metadata({"name": name}))
 
-    async def replacement(
+    async def _replacement(
         self, request: Request, resource: Resource, api_path: ApiPath
     ) -> tuple[WriteRequest, RequestedEdit]:
-        """Parse a PUT of an object or subresource."""
         write = self.read(request, resource, api_path, api_path.name, api_path.namespace)
         repeated: list[str] = []
         body_resource = scales.SCALE if api_path.part == SCALE else resource
         body = await bodies.read_object(request, body_resource, repeated)
         return _with_repeated(write, repeated), _edits(write).replacement(write.writer, body)
 
-    async def patch(
+    async def _patch(
         self, request: Request, resource: Resource, api_path: ApiPath
     ) -> tuple[WriteRequest, RequestedEdit]:
-        """Parse a PATCH of an object or subresource."""
         write = self.read(request, resource, api_path, api_path.name, api_path.namespace)
         kind, content = requests.media_type(request), await bodies.content(request)
         if kind in requests.APPLY_PATCHES:
@@ -187,22 +203,21 @@ class Parsing:
         )
 
 
-async def created(
-    carry_out: Callable[[WriteRequest, Creation], Awaitable[Response]],
+async def _created(
+    execute: Callable[[WriteRequest, RequestedEdit], Awaitable[Response]],
     write: WriteRequest,
     creation: Creation,
 ) -> Response:
-    """Carry out a creation; if the generated name of the object is taken, try other names. Raises StatusError."""
     for _ in range(_GENERATED_TRIES - 1):
         try:
-            return await carry_out(write, creation)
+            return await execute(write, creation)
         except StatusError as error:
             if not write.prefix or error.reason != "AlreadyExists":
                 raise
         name = _generated(write.prefix)
         write = structs.replace(write, writer=structs.replace(write.writer, name=name))
         creation = Creation(write.writer, creation.body.with_metadata({"name": name}))
-    return await carry_out(write, creation)
+    return await execute(write, creation)
 
 
 def _edits(write: WriteRequest) -> _Edits:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from engine.controllers.namespace_deletion import Namespaces
 from engine.domain import marks, namespaces
-from engine.http.kube import bodies, list_responses, rendering, requests, write_parsing
+from engine.http.kube import bodies, list_responses, rendering, requests
 from engine.http.kube.access import Authorizer
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.kubernetes_events.client_writes import EventWrites
@@ -81,20 +81,11 @@ class WriteRequests:
         self._namespaces = namespaces
         self._clock_ms = clock_ms
 
-    async def create(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
-        """Handle POST to a collection."""
-        parsed = await self._parsing.creation(request, resource, api_path)
-        return await write_parsing.created(self._change, *parsed)
+    async def write(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
+        """Handle POST to a collection, and PUT and PATCH of an object or subresource."""
+        return await self._parsing.carry_out(request, resource, api_path, self._execute)
 
-    async def replace(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
-        """Handle PUT of an object or subresource."""
-        return await self._carry_out(*await self._parsing.replacement(request, resource, api_path))
-
-    async def patch(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
-        """Handle PATCH of an object or subresource."""
-        return await self._carry_out(*await self._parsing.patch(request, resource, api_path))
-
-    async def _carry_out(self, write: WriteRequest, edit: RequestedEdit) -> Response:
+    async def _execute(self, write: WriteRequest, edit: RequestedEdit) -> Response:
         if write.path.part in STATUSES:
             derived = await self._derived_status(write)
             return await self._status(write, structs.replace(edit, derived=derived))
@@ -106,8 +97,7 @@ class WriteRequests:
         """Handle DELETE of an object."""
         write = self._parsing.read(request, resource, api_path, api_path.name, api_path.namespace)
         options = await bodies.deletion_options(request)
-        dry_run = write.query.dry_run or options.dry_run
-        removed = await self._remove(write, options, dry_run=dry_run)
+        removed = await self._remove(write, options)
         return rendering.deletion(removed)
 
     async def delete_all(
@@ -120,19 +110,17 @@ class WriteRequests:
             write = self._parsing.read(request, resource, api_path, name, namespace)
             if await self._plane.is_bootstrap_object(resource, namespace, name):
                 continue
-            dry_run = write.query.dry_run or options.dry_run
             with status_objects.already_gone():
-                await self._remove(write, options, dry_run=dry_run)
+                await self._remove(write, options)
         number = str(await self._plane.number())
         return await list_responses.answer(
             resource, fitting, _PLAIN, self._clock_ms(), {"resourceVersion": number}
         )
 
-    async def _remove(
-        self, write: WriteRequest, options: bodies.DeleteOptions, *, dry_run: bool
-    ) -> Status | KubeObject:
+    async def _remove(self, write: WriteRequest, options: bodies.DeleteOptions) -> Status | KubeObject:
         """Delete an object; return the Status or object for the response."""
         resource, target, required = write.resource, _target(write), options.preconditions
+        dry_run = options.dry_run
         preconditions = Preconditions(
             resource=resource,
             uid=required.uid,

@@ -22,7 +22,6 @@ from engine.http.kube import (
     list_responses,
     rendering,
     requests,
-    write_parsing,
 )
 from engine.http.kube.members.plane import MemberPlane
 from engine.http.kube.write_parsing import Parsing, WriteRequest
@@ -91,27 +90,15 @@ class MemberWrites:
         self._parsing = Parsing(clock_ms, plane.last_number)
         self._lock = asyncio.Lock()
 
-    async def create(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
-        """Handle POST to a collection."""
-        parsed = await self._parsing.creation(request, resource, api_path)
-        return await write_parsing.created(self._change, *parsed)
-
-    async def replace(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
-        """Handle PUT of an object or subresource."""
-        return await self._change(*await self._parsing.replacement(request, resource, api_path))
-
-    async def patch(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
-        """Handle PATCH of an object or subresource."""
-        return await self._change(*await self._parsing.patch(request, resource, api_path))
+    async def write(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
+        """Handle POST to a collection, and PUT and PATCH of an object or subresource."""
+        return await self._parsing.carry_out(request, resource, api_path, self._change)
 
     async def delete(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle DELETE of an object."""
         options = await bodies.deletion_options(request)
-        dry_run = requests.query(request).dry_run or options.dry_run
         async with self._lock:
-            removed, warning = await self._remove(
-                resource, api_path.namespace, api_path.name, options, dry_run=dry_run
-            )
+            removed, warning = await self._remove(resource, api_path.namespace, api_path.name, options)
         return rendering.deletion(removed, warning)
 
     async def delete_all(
@@ -120,11 +107,10 @@ class MemberWrites:
         """Handle DELETE of a collection; ``fitting`` are the objects that the selectors chose."""
         del api_path  # the objects name their namespaces
         options = await bodies.deletion_options(request)
-        dry_run = requests.query(request).dry_run or options.dry_run
         async with self._lock:
             for value in fitting:
                 with status_objects.already_gone():
-                    await self._remove(resource, value.namespace, value.name, options, dry_run=dry_run)
+                    await self._remove(resource, value.namespace, value.name, options)
         listed: ListMeta = {"resourceVersion": str(self._plane.last_number())}
         return await list_responses.answer(resource, fitting, _PLAIN, self._clock_ms(), listed)
 
@@ -136,9 +122,8 @@ class MemberWrites:
             if found_pod is not None and not disruption_budgets.allows(self._plane.state(), found_pod):
                 message = "Cannot evict pod as it would violate the pod's disruption budget."
                 raise StatusError(429, "TooManyRequests", message)
-            dry_run = requests.query(request).dry_run or options.dry_run
-            required = bodies.DeleteOptions(preconditions=options.preconditions)
-            await self._remove(resource, api_path.namespace, api_path.name, required, dry_run=dry_run)
+            required = bodies.DeleteOptions(dry_run=options.dry_run, preconditions=options.preconditions)
+            await self._remove(resource, api_path.namespace, api_path.name, required)
         return rendering.answer(
             {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}, 201
         )
@@ -191,13 +176,7 @@ class MemberWrites:
         await self._record(event)
 
     async def _remove(
-        self,
-        resource: Resource,
-        namespace: str,
-        name: str,
-        options: bodies.DeleteOptions,
-        *,
-        dry_run: bool,
+        self, resource: Resource, namespace: str, name: str, options: bodies.DeleteOptions
     ) -> tuple[Status | KubeObject, str]:
         """Delete an object with the options of its request.
 
@@ -212,7 +191,7 @@ class MemberWrites:
             raise status_objects.not_found(resource, name)
         if resource.qualified == _PODS and (replica := self._replica(namespace, name)) is not None:
             preconditions.check(live)
-            if not dry_run:
+            if not options.dry_run:
                 await self._record(replica)
             return live, ""
         self._check_writable(resource, namespace, name, None if resource.qualified == _NODES else live)
@@ -223,12 +202,12 @@ class MemberWrites:
         deletion = _deletion_of(
             self._plane.state(), ref, versions.to_stored(resource, live), options, self._clock_ms()
         )
-        if deletion.writes and not dry_run:
+        if deletion.writes and not options.dry_run:
             await self._record(*deletion.writes)
         if not deletion.is_final:
             remaining = await self._plane.get(resource, namespace, name) or live
             return remaining, deletion.warning
-        if not dry_run and _is_built_in(resource, name) and not deletion.is_managed:
+        if not options.dry_run and _is_built_in(resource, name) and not deletion.is_managed:
             await self._create_built_in(resource, namespace)
         return status_objects.deleted(resource, name, live.uid), deletion.warning
 
