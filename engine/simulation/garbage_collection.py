@@ -1,16 +1,16 @@
-"""The garbage collector of a member: it deletes objects whose owners were deleted, by writes like a client's.
+"""Deletions in a member, and its garbage collector: it deletes objects whose owners were deleted, as clients do.
 
-It handles only objects that clients wrote; derived objects, such as pods, disappear with the objects from which
-they are derived.
+The collector handles only objects that clients wrote; derived objects, such as pods, disappear with the objects from
+which they are derived.
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from engine.simulation import lists, owner_index, uids
 from engine.simulation.state import UNMANAGED, MemberState, Unmanaged
 from engine.works import templates
-from events import clusters, keys, times
+from events import clusters, keys, shapes, times
 from events.json_values import Json, list_at
 from events.kube_objects import KubeObject
 
@@ -18,6 +18,7 @@ FOREGROUND: Final = "foregroundDeletion"
 """Finalizer of an object that is deleted after the objects that it owns."""
 
 _CLAIM: Final = "PersistentVolumeClaim"
+_CRON_JOB: Final = "CronJob"
 _BUILT_IN: Final = frozenset({("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")})
 _OWNERS: Final = "ownerReferences"
 _FINALIZERS: Final = "finalizers"
@@ -31,6 +32,63 @@ _SOURCES: Final = {"Job": "CronJob", "ReplicaSet": "Deployment"}
 
 _WRITES_MAX: Final = 1_000
 """Number of writes in a turn after which the remaining objects wait for the next turn."""
+
+
+class Deletion(NamedTuple):
+    """The writes of a client's deletion of an object.
+
+    ``marked`` is the object to store with its deletionTimestamp, because finalizers are left; None if nothing changes.
+    ``is_final``: the object is deleted at once, without waiting for finalizers. ``is_managed``: the control plane
+    propagates it. ``warning`` is set if dependents are deleted although the request asked to orphan them; otherwise
+    it is empty.
+    """
+
+    writes: list[clusters.MemberWrite]
+    marked: KubeObject | None = None
+    is_final: bool = False
+    is_managed: bool = False
+    warning: str = ""
+
+
+def deletion(
+    state: MemberState,
+    ref: shapes.WorkloadRef,
+    live: KubeObject,
+    now_ms: int,
+    *,
+    is_orphaning: bool,
+    is_foreground: bool,
+) -> Deletion:
+    """Return the deletion of an object; ``live`` is the object as it is stored.
+
+    An orphaning deletion keeps the dependents, a foreground deletion deletes them first. After any other, the garbage
+    collector deletes them.
+    """
+    cluster, key, uid = state.spec.name, ref.binding_key, live.uid
+    workload = state.workloads.get(key)
+    is_managed = workload is not None and not workload.preserved
+    owned = dependents(state, key, uid)
+    result: list[clusters.MemberWrite] = []
+    if is_orphaning:
+        result += [without(cluster, item, uid) for item in owned]
+    finalizers = live.list_at("metadata", _FINALIZERS)
+    if owned and is_foreground and FOREGROUND not in finalizers:
+        finalizers = [*finalizers, FOREGROUND]
+    warning = ""
+    if is_orphaning and not is_managed and (ref.kind == _CRON_JOB or finalizers or workload is not None):
+        warning = _deletes_dependents(cluster, ref)
+    if not finalizers or is_managed:
+        result.append(clusters.MemberObjectDeleted(name=cluster, object=ref, orphans=is_orphaning))
+        return Deletion(result, is_final=True, is_managed=is_managed, warning=warning)
+    marked = _marked(live.with_metadata({_FINALIZERS: finalizers}), times.to_seconds_text(now_ms))
+    return Deletion(result, None if live.is_ending else marked, warning=warning)
+
+
+def _deletes_dependents(cluster: str, ref: shapes.WorkloadRef) -> str:
+    return (
+        f"the simulation of {cluster} cannot orphan pods and Jobs of a CronJob, of an object with finalizers, or of one"
+        f" that the control plane left in the cluster: those of {ref.kind} {ref.name} are deleted with it"
+    )
 
 
 def record(state: MemberState, key: str, item: Unmanaged) -> None:

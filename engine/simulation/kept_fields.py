@@ -5,8 +5,10 @@ from typing import Final
 import msgspec
 from msgspec import structs
 
+from engine.domain import marks, replica_fields
 from engine.simulation.state import KeptFields, Unmanaged, Workload
 from engine.works import templates
+from events import clusters
 from events.json_values import Json
 from events.kube_objects import KubeObject
 
@@ -52,6 +54,31 @@ def manifest_of_kept(workload: Workload) -> KubeObject:
             metadata[field] = dict(texts)
     status: Json = {"status": msgspec.json.decode(kept.status)} if kept.status else {}
     return KubeObject({"apiVersion": ref.api_version, "kind": ref.kind, "metadata": metadata, **status})
+
+
+def edited(
+    cluster: str, workload: Workload, live: KubeObject, value: KubeObject, *, has_status: bool
+) -> clusters.MemberObjectApplied:
+    """Return the event of a client's edit of a managed object; it has only the content that the object keeps.
+
+    ``live`` is the rendered object, ``value`` the edited one. Without ``has_status`` the status stays.
+    """
+    before = workload.kept
+    metadata: Json = {name: live.metadata[name] for name in ("name", "namespace") if name in live.metadata}
+    for field, own in (("labels", dict(before.labels)), ("annotations", dict(before.annotations))):
+        shown, texts = live.object_at("metadata", field), value.object_at("metadata", field)
+        if chosen := {name: text for name, text in texts.items() if name in own or name not in shown}:
+            metadata[field] = chosen
+    manifest: Json = {"apiVersion": live.api_version, "kind": live.kind, "metadata": metadata}
+    if has_status:
+        manifest["status"] = value.object_at("status")
+    elif before.status:
+        manifest["status"] = msgspec.json.decode(before.status)
+    if live.labels.get(marks.RETAIN_REPLICAS) == "true":
+        declared = replica_fields.declared_path(workload.source.reading)
+        path = replica_fields.path_of(live.api_version, live.kind, declared)
+        manifest["spec"] = {"replicas": value.at(*path)}
+    return clusters.MemberObjectApplied(name=cluster, manifest=KubeObject(manifest).raw)
 
 
 def _texts(values: Json) -> tuple[tuple[str, str], ...]:

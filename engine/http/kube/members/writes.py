@@ -7,7 +7,7 @@ to members (``engine.simulation.unmanaged``). A deletion follows the propagation
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 from msgspec import structs
@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from engine import loop_share
-from engine.domain import marks, namespaces, replica_fields
+from engine.domain import namespaces
 from engine.http.kube import (
     bodies,
     bootstrap_objects,
@@ -30,8 +30,15 @@ from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Status, StatusError
 from engine.kubeapi.rights.rbac import Rights, User
 from engine.kubeapi.schema.resources import ApiPath, Resource
-from engine.simulation import disruption_budgets, garbage_collection, lists, quotas, unmanaged
-from engine.simulation.state import MemberState, Unmanaged, Workload
+from engine.simulation import (
+    disruption_budgets,
+    garbage_collection,
+    kept_fields,
+    lists,
+    quotas,
+    unmanaged,
+)
+from engine.simulation.state import Unmanaged
 from engine.works import templates
 from engine.writing import object_changes
 from engine.writing.edits.authorized import Permission
@@ -43,27 +50,7 @@ from events.kube_fields import ListMeta
 from events.kube_objects import KubeObject
 from projections import object_tables
 
-_CRON_JOB: Final = "CronJob"
-_LOST: Final = (
-    "the simulation of {} cannot orphan pods and Jobs of a CronJob, of an object with finalizers, or of one that the"
-    " control plane left in the cluster: those of {} are deleted with it"
-)
 _FOREGROUND: Final = "Foreground"
-
-
-class _Deletion(NamedTuple):
-    """The writes that delete an object. ``is_final``: it is deleted at once, without waiting for finalizers.
-
-    ``is_managed``: the control plane propagates the object. ``warning`` is set if dependents are deleted although the
-    request asked to orphan them; otherwise it is empty.
-    """
-
-    writes: list[clusters.MemberWrite]
-    is_final: bool
-    is_managed: bool
-    warning: str = ""
-
-
 _PLAIN: Final = requests.Form()
 _DERIVED: Final = frozenset({"nodes.metrics.k8s.io", "pods.metrics.k8s.io"})
 _NAMESPACES: Final = "namespaces"
@@ -166,7 +153,7 @@ class MemberWrites:
         workload = unmanaged.managed(state, key)
         event: clusters.MemberObjectApplied | clusters.MemberObjectDeleted
         if workload is not None and live is not None:
-            event = _written_managed(self._plane.name, workload, live, value, has_status=has_status)
+            event = kept_fields.edited(self._plane.name, workload, live, value, has_status=has_status)
         elif live is not None and object_changes.is_finalized(value):
             event = clusters.MemberObjectDeleted(name=self._plane.name, object=ref)
         else:
@@ -198,12 +185,24 @@ class MemberWrites:
         if resource.qualified == _NAMESPACES and name in namespaces.OF_EVERY_CLUSTER:
             raise status_objects.forbidden(resource, name, "this namespace may not be deleted")
         preconditions.check(live)
-        ref = _reference(resource, namespace, name)
-        deletion = _deletion_of(
-            self._plane.state(), ref, versions.to_stored(resource, live), options, self._clock_ms()
+        state, ref = self._plane.state(), _reference(resource, namespace, name)
+        deletion = garbage_collection.deletion(
+            state,
+            ref,
+            versions.to_stored(resource, live),
+            self._clock_ms(),
+            is_orphaning=options.orphans,
+            is_foreground=options.policy == _FOREGROUND,
         )
-        if deletion.writes and not options.dry_run:
-            await self._record(*deletion.writes)
+        writes = deletion.writes
+        if deletion.marked is not None:
+            item = state.unmanaged.get(ref.binding_key)
+            writes = [
+                *writes,
+                _written_unmanaged(self._plane.name, item, deletion.marked, has_status=False),
+            ]
+        if writes and not options.dry_run:
+            await self._record(*writes)
         if not deletion.is_final:
             remaining = await self._plane.get(resource, namespace, name) or live
             return remaining, deletion.warning
@@ -303,34 +302,6 @@ def _reference(resource: Resource, namespace: str, name: str) -> shapes.Workload
     return shapes.WorkloadRef(api_version=kept.api_version, kind=kept.kind, name=name, namespace=namespace)
 
 
-def _deletion_of(
-    state: MemberState, ref: shapes.WorkloadRef, live: KubeObject, options: bodies.DeleteOptions, now_ms: int
-) -> _Deletion:
-    """Return the deletion of an object. Policy Orphan keeps its dependents, policy Foreground deletes them first."""
-    cluster = state.spec.name
-    key, uid = ref.binding_key, live.uid
-    is_orphaning = options.orphans
-    is_managed = unmanaged.managed(state, key) is not None
-    owned = garbage_collection.dependents(state, key, uid)
-    result: list[clusters.MemberWrite] = []
-    if is_orphaning:
-        result += [garbage_collection.without(cluster, reference, uid) for reference in owned]
-    finalizers = live.list_at("metadata", "finalizers")
-    if owned and options.policy == _FOREGROUND and garbage_collection.FOREGROUND not in finalizers:
-        finalizers = [*finalizers, garbage_collection.FOREGROUND]
-    warning = ""
-    if is_orphaning and not is_managed and (ref.kind == _CRON_JOB or finalizers or key in state.workloads):
-        warning = _LOST.format(cluster, f"{ref.kind} {ref.name}")
-    if finalizers and not is_managed:
-        if not live.is_ending:
-            marked = object_changes.marked(live.with_metadata({"finalizers": finalizers}), now_ms)
-            item = state.unmanaged.get(key)
-            result.append(_written_unmanaged(cluster, item, marked, has_status=False))
-        return _Deletion(result, is_final=False, is_managed=False, warning=warning)
-    result.append(clusters.MemberObjectDeleted(name=cluster, object=ref, orphans=is_orphaning))
-    return _Deletion(result, is_final=True, is_managed=is_managed, warning=warning)
-
-
 def _written_unmanaged(
     cluster: str, item: Unmanaged | None, value: KubeObject, *, has_status: bool
 ) -> clusters.MemberObjectApplied:
@@ -340,25 +311,3 @@ def _written_unmanaged(
     manifest: Json = msgspec.json.decode(object_changes.manifest(value), type=dict[str, object])
     written = KubeObject({**manifest, "status": status} if status else manifest)
     return clusters.MemberObjectApplied(name=cluster, manifest=written.raw)
-
-
-def _written_managed(
-    cluster: str, workload: Workload, live: KubeObject, value: KubeObject, *, has_status: bool
-) -> clusters.MemberObjectApplied:
-    """Return the event of an edit of a managed object; ``live`` is the rendered object, ``value`` the edited one."""
-    before = workload.kept
-    metadata: Json = {name: live.metadata[name] for name in ("name", "namespace") if name in live.metadata}
-    for field, own in (("labels", dict(before.labels)), ("annotations", dict(before.annotations))):
-        shown, texts = (metadata_field.object_at("metadata", field) for metadata_field in (live, value))
-        if chosen := {name: text for name, text in texts.items() if name in own or name not in shown}:
-            metadata[field] = chosen
-    manifest: Json = {"apiVersion": live.api_version, "kind": live.kind, "metadata": metadata}
-    if has_status:
-        manifest["status"] = value.object_at("status")
-    elif before.status:
-        manifest["status"] = msgspec.json.decode(before.status)
-    if live.labels.get(marks.RETAIN_REPLICAS) == "true":
-        declared = replica_fields.declared_path(workload.source.reading)
-        path = replica_fields.path_of(live.api_version, live.kind, declared)
-        manifest["spec"] = {"replicas": value.at(*path)}
-    return clusters.MemberObjectApplied(name=cluster, manifest=KubeObject(manifest).raw)
