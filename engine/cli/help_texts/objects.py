@@ -31,9 +31,10 @@ apply set, the field is removed; fields set by `scale` or `label` stay.
 
 DELETE: Final = """Delete objects by file, or by kind and name.
 
-If you delete a template, its workload is removed from all clusters. If you
-delete a policy, the workloads that it placed stay. If you delete a namespace,
-all objects in it are deleted.
+If you delete a template, its workload is removed from all clusters; `kubectl
+delete --cascade=orphan` leaves it running there. If you delete a policy, the
+workloads that it placed stay. If you delete a namespace, all objects in it are
+deleted.
 
     reballast delete -f deployment.yaml
     reballast delete deploy foo
