@@ -59,11 +59,9 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[None]:
     # A cluster whose eviction ended is a candidate again: a pass that failed without it may succeed now.
     is_changed = binding.generation != before or (is_freed and binding.condition != SUCCESS)
     is_answered = yield from scheduling.decide(binding, flags, view, is_changed=is_changed)
-    if view.shard.quota_claims or view.facts.overall:
-        yield from overall_quotas.settle(binding, view)
-    yield from workload_groups.settle(binding, view)
+    yield from _settle(binding, view)
     if not is_answered:
-        # The binding may have left its group or its quotas in ``settle``; it then waits for no answer any longer.
+        # The binding may have left its group or its quotas in ``_settle``; it then waits for no answer any longer.
         yield from scheduling.answer(binding, view)
     if binding.rank is not None:
         yield from preemption.decide(binding, view)
@@ -72,6 +70,17 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[None]:
         yield from dependency_requests.decide(binding, view, preserved=preserved)
     if flags & _STATUS or binding.shown or binding.is_suspended:
         yield from status_aggregation.decide(binding, view)
+
+
+def _settle(binding: Binding, view: View) -> Outputs[None]:
+    """Report what the binding uses to the owners of its quotas and groups."""
+    has_quotas = bool(view.shard.quota_claims or view.facts.overall)
+    if has_quotas:
+        yield from overall_quotas.settle(binding, view)
+    yield from workload_groups.settle(binding, view)
+    if has_quotas:
+        # A granted claim is held for a claim to a group, which the binding may just have left.
+        yield from overall_quotas.settle(binding, view)
 
 
 def _suspend(binding: Binding, suspension: Suspension | None) -> Outputs[None]:

@@ -1,6 +1,8 @@
 """Faults found by simulation, each with the shortest story that shows it."""
 
-from events import decisions, health, rebalance_decisions
+import pytest
+
+from events import decisions, health, quota_decisions, rebalance_decisions
 from events.json_values import Json
 from tests.builders.inputs import (
     capacity,
@@ -9,6 +11,7 @@ from tests.builders.inputs import (
     key,
     policy,
     policy_deleted,
+    quota,
     rebalancer,
     ref,
     tainted,
@@ -87,3 +90,18 @@ async def test_health_of_a_replacement_is_measured_by_its_current_replicas(story
     assert await story.recorded(decisions.EvictionFinished) == []
     await story.report(WEB, "member2")
     assert [eviction.cluster for eviction in await story.recorded(decisions.EvictionFinished)] == ["member1"]
+
+
+@pytest.mark.parametrize("turns", range(8))
+async def test_quota_that_was_granted_before_a_group_answered_is_returned(story: Story, turns: int) -> None:
+    apart: Json = {"workloadAffinity": {"antiAffinity": {"groupByLabelKey": "tier"}}}
+    await story.join("member1")
+    await story.submit(policy("p", on("member1") | apart), quota("all", "1"))
+    await story.submit(deployment("web", 2, labels={"tier": "a"}))
+    await story.write(quota("all", "2"))
+    for _ in range(turns):
+        await story.worker.turn()
+    # Another scheduler decides before the engine has, or after it.
+    await story.submit(policy("p", on("member1"), schedulerName="team"))
+    (used,) = (await story.recorded(quota_decisions.QuotaDecided))[-1].used.values()
+    assert used.get("cpu", "0") == ("2" if story.placed(WEB) else "0")
