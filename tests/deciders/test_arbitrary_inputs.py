@@ -125,6 +125,7 @@ EVENTS: Final[list[shapes.Event]] = [
     ),
     policy_deleted("web"),
     deleted("web"),
+    msgspec.structs.replace(deleted("web"), orphans=True),
     clusters.ClusterLeft(name="member1"),
     rebalancer("again", ref("web"), ref("job"), ttl_s=60),
     interpreter(

@@ -216,13 +216,15 @@ class World:
         self.rested_ms = end_ms
 
     def running(self) -> dict[tuple[str, str], int]:
-        """Return the replicas of each workload by cluster and key.
+        """Return the replicas of each managed workload by cluster and key.
 
         A rollout that waits for capacity runs former pods beside the new ones, and pods of a Job end; then the replicas
         that it works towards.
         """
         replicas: dict[tuple[str, str], int] = {}
         for entry in self.members.workloads():
+            if entry.preserved:
+                continue
             workload = self.members.state_of(entry.cluster).workloads.get(entry.key)
             is_partial = workload is not None and (workload.outdated or workload.ref.kind == "Job")
             replicas[entry.cluster, entry.key] = (

@@ -66,8 +66,9 @@ async def _delete(world: World, kind: str, name: str) -> str:
     ref = WorkloadRef(
         api_version="apps/v1" if kind == "Deployment" else "v1", kind=kind, name=name, namespace="default"
     )
-    await world.submit(specs.TemplateDeleted(template=ref), key, keys.shard_of(key))
-    return f"delete {key}"
+    deletion = specs.TemplateDeleted(template=ref, orphans=world.chance.random() < 0.2)
+    await world.submit(deletion, key, keys.shard_of(key))
+    return f"delete {key}{' and orphan its workload' * deletion.orphans}"
 
 
 async def recreate(world: World) -> str:
