@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
-from engine.http.server import Server
+from engine.http import server as http_server
 from engine.kubeapi.patching import patches
 
 Json = dict[str, Any]
@@ -180,23 +180,43 @@ class Api:
         return _json(self._store(path, changed, "MODIFIED"))
 
 
+class _Server(http_server.Server):
+    """A server that stops at once when ``end`` is set, with its connections and requests.
+
+    It installs no signal handlers: with several servers in one thread, those of one would outlive it.
+    """
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.end = asyncio.Event()
+
+    async def main_loop(self) -> None:
+        await self.end.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002  # as uvicorn's
+        for server in self.servers:
+            server.close()
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        tasks = list(self.server_state.tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
 @asynccontextmanager
 async def serving(routes: Sequence[BaseRoute]) -> AsyncGenerator[str]:
     """Serve routes until the block ends; yields the URL."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen(128)
+    with http_server.listen("127.0.0.1", 0) as listening:
         config = uvicorn.Config(
             Starlette(routes=routes), log_level="critical", timeout_graceful_shutdown=0, lifespan="off"
         )
-        # ``Server`` installs no signal handlers: with several servers in one thread, those of one would outlive it.
-        server = Server(config)
+        server = _Server(config)
         task = asyncio.create_task(server.serve(sockets=[listening]))
         try:
             yield f"http://127.0.0.1:{listening.getsockname()[1]}"
         finally:
-            server.should_exit = True
-            server.force_exit = True
+            server.end.set()
             await asyncio.wait_for(task, 10)
 
 
