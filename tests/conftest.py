@@ -38,7 +38,7 @@ QUICK_EXAMPLES_MAX: Final = EXAMPLES_MAX * 3 // 8
 WALL_S_MAX: Final = 60.0
 """For tests that wait, or whose work is done by another process; generous, since others' load counts too."""
 
-pytest_plugins: Final = ["tests.brokers.fixtures"]
+pytest_plugins: Final = ["tests.brokers.fixtures", "tests.virtual_time"]
 
 _OURS: Final = ["engine", "events", "projections"]
 

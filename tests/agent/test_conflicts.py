@@ -9,6 +9,8 @@ from engine.domain import marks
 from tests.agent.in_process import NAME, Gateway, Member, key_of, running, work
 from tests.waiting import until_async
 
+pytestmark = pytest.mark.virtual_time
+
 OTHER: dict[str, Any] = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",

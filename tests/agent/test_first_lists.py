@@ -16,6 +16,8 @@ from tests.agent import in_process
 from tests.agent.in_process import Gateway, Member, apply, key_of, running
 from tests.waiting import until_async
 
+pytestmark = pytest.mark.virtual_time
+
 Json = dict[str, Any]
 _SOON_S = 0.3
 _KINDS = {

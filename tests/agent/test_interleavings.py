@@ -26,6 +26,8 @@ from tests.agent.in_process import NAME, Gateway, Member, apply, key_of, nothing
 from tests.background import background
 from tests.waiting import until_async
 
+pytestmark = pytest.mark.virtual_time
+
 _SOON_S = 0.2
 """Long enough for what was sent meanwhile to arrive first."""
 

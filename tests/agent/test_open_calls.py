@@ -20,6 +20,8 @@ from tests.api.servers import NOW_MS, TOKEN, application, serving
 from tests.background import background
 from tests.builders.inputs import joined
 
+pytestmark = pytest.mark.virtual_time
+
 _PROXY = "/kubernetes/apis/cluster.karmada.io/v1alpha1/clusters/one/proxy"
 
 

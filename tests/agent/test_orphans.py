@@ -15,6 +15,8 @@ from tests.agent import in_process
 from tests.agent.in_process import NAME, Gateway, Json, Member, key_of, running
 from tests.waiting import until_async
 
+pytestmark = pytest.mark.virtual_time
+
 _WIDGETS = "/apis/example.org/v1/widgets"
 _WIDGET = "/apis/example.org/v1/namespaces/default/widgets/left"
 

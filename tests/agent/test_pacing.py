@@ -17,6 +17,8 @@ from engine.agent.member_api import MemberApi
 from engine.bench import karmada_api
 from tests.speed import slowness
 
+pytestmark = pytest.mark.virtual_time
+
 
 async def test_key_is_queued_once_and_again_after_a_change() -> None:
     waiting = Waiting[str]()

@@ -20,6 +20,8 @@ from engine.domain import marks
 from tests.agent.in_process import NAME, Gateway, Json, Member, running
 from tests.waiting import until_async
 
+pytestmark = pytest.mark.virtual_time
+
 
 class Propagating(Gateway):
     """A control plane with these namespaces."""

@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.agent.in_process import Gateway, Member, key_of, running
 from tests.waiting import until_async
+
+pytestmark = pytest.mark.virtual_time
 
 
 async def member_of_lost_part(directory: Path) -> Member:

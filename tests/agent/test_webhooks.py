@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import pytest
 from starlette.requests import Request
 from starlette.responses import Response
 
 from engine.bench import karmada_api
 from tests.agent.in_process import Gateway, Member, key_of, running
 from tests.waiting import until_async
+
+pytestmark = pytest.mark.virtual_time
 
 
 class Checking(Member):

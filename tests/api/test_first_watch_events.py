@@ -22,6 +22,8 @@ from tests.api.kube.client import MAPS, api, create, version
 from tests.api.servers import plane_parts
 from tests.builders.manifests import config_map
 
+pytestmark = pytest.mark.virtual_time
+
 _Answer = TypeVar("_Answer")
 
 PATCH = {"content-type": "application/merge-patch+json"}

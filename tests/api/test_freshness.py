@@ -14,6 +14,8 @@ from tests.api.servers import TOKEN, client, kube_client, serving
 from tests.api.story_records import moved
 from tests.proof.logs import to_append
 
+pytestmark = pytest.mark.virtual_time
+
 MAPS = "/api/v1/namespaces/default/configmaps"
 HEADERS = {"authorization": f"Bearer {TOKEN}"}
 

@@ -17,6 +17,8 @@ from events import records
 from tests.api.servers import NOW_MS, kube_client, serving
 from tests.builders.manifests import config_map
 
+pytestmark = pytest.mark.virtual_time
+
 PROTECTED = "resourcetemplate.karmada.io/deletion-protected"
 MERGE = {"content-type": "application/merge-patch+json"}
 NAMESPACES = "/api/v1/namespaces"

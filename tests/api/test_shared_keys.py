@@ -15,6 +15,8 @@ from engine.writing.edits import authorized
 from tests import speed
 from tests.api.servers import kube_client, serving
 
+pytestmark = pytest.mark.virtual_time
+
 MAPS = f"/api/v1/namespaces/{authorized.KEYS_NAMESPACE}/configmaps"
 
 

@@ -17,6 +17,8 @@ from tests.api.kube.client import MAPS, create, version
 from tests.api.servers import NOW_MS, TOKEN, kube_client, serving
 from tests.builders.manifests import config_map
 
+pytestmark = pytest.mark.virtual_time
+
 
 class SlowReader:
     """A client of a watch that reads nothing more after the first line, until ``go_on``."""

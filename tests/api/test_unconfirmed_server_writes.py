@@ -15,6 +15,8 @@ from tests.api.servers import kube_client, serving
 from tests.builders.inputs import joined
 from tests.builders.log_records import record
 
+pytestmark = pytest.mark.virtual_time
+
 CLUSTER = "/apis/cluster.karmada.io/v1alpha1/clusters/one"
 
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 import httpx
+import pytest
 
 from engine.http import monitoring
 from engine.log import memory, port
@@ -13,6 +14,8 @@ from events.client import statements
 from events.records import Record, StoredRecord
 from tests.background import background
 from tests.builders.inputs import joined
+
+pytestmark = pytest.mark.virtual_time
 
 
 class Failing(memory.MemoryLog):

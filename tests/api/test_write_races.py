@@ -25,6 +25,8 @@ from tests.builders import log_records
 from tests.builders.inputs import applied, deleted
 from tests.builders.manifests import deployment, manifest
 
+pytestmark = pytest.mark.virtual_time
+
 KEY = keys.binding_key("Deployment", "default", "foo")
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 FOO = deployment("foo", 3)

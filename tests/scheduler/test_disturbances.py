@@ -23,6 +23,8 @@ from tests.scheduler.scheduling import (
 )
 from tests.waiting import until_async
 
+pytestmark = pytest.mark.virtual_time
+
 
 async def test_decision_left_during_a_short_lapse_of_the_lease_is_written(
     monkeypatch: pytest.MonkeyPatch,

@@ -19,6 +19,8 @@ from tests.scheduler.api import Api, Json, serving
 from tests.scheduler.scheduling import LEASE
 from tests.waiting import until_async
 
+pytestmark = pytest.mark.virtual_time
+
 WATCHED_S = 12
 
 

@@ -16,6 +16,8 @@ from tests.scheduler.api import Api, serving
 from tests.scheduler.scheduling import decided, placed, scheduled, scheduling, writes
 from tests.waiting import until_async
 
+pytestmark = pytest.mark.virtual_time
+
 DENIED = "denied"
 SOON_S = 5
 

@@ -2,9 +2,13 @@
 
 import asyncio
 
+import pytest
+
 from engine.bench.karmada_api import binding, cluster, divided
 from tests.scheduler.scheduling import karmada, placed, scheduled, scheduling_through_relay, writes
 from tests.waiting import until_async
+
+pytestmark = pytest.mark.virtual_time
 
 
 async def test_decision_that_a_restored_backup_lacks_is_made_again() -> None:

@@ -28,6 +28,8 @@ from tests.scheduler.scheduling import (
 )
 from tests.waiting import until_async
 
+pytestmark = pytest.mark.virtual_time
+
 PARTITION_S = 40
 """Longer than the client waits for a response, and than a lease lasts."""
 

@@ -162,13 +162,18 @@ NO_PRECONDITIONS: Final = Preconditions()
 class DeleteOptions(Struct, frozen=True, kw_only=True):
     """The options of a deletion.
 
-    ``orphans`` says that the object's dependents stay, ``is_foreground`` that they are deleted before it.
+    ``policy`` is the propagation policy, empty for the default.
     """
 
     dry_run: bool = False
-    orphans: bool = False
-    is_foreground: bool = False
+    policy: str = ""
+    orphan_dependents: bool = False
     preconditions: Preconditions = NO_PRECONDITIONS
+
+    @property
+    def orphans(self) -> bool:
+        """Whether the dependents of the object stay."""
+        return self.orphan_dependents or self.policy == "Orphan"
 
 
 async def deletion_options(request: Request) -> DeleteOptions:
@@ -199,8 +204,8 @@ def _checked(fields: Json, request: Request) -> DeleteOptions:
     required = object_at(fields, "preconditions")
     return DeleteOptions(
         dry_run=dry_run == ["All"] or query(request).dry_run,
-        orphans=policy == "Orphan" or fields.get("orphanDependents") is True,
-        is_foreground=policy == "Foreground",
+        policy=str(policy or ""),
+        orphan_dependents=fields.get("orphanDependents") is True,
         preconditions=Preconditions(
             str(required.get("uid") or ""), str(required.get("resourceVersion") or "")
         ),

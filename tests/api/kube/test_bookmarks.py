@@ -13,6 +13,8 @@ from projections import changes
 from tests.api.kube.client import MAPS, api, create, version, watched
 from tests.builders.manifests import config_map
 
+pytestmark = pytest.mark.virtual_time
+
 
 @pytest.mark.parametrize("selector", ["labelSelector=a%3Db", "fieldSelector=metadata.namespace%3Dother"])
 async def test_quiet_watch_of_a_busy_kind_gets_bookmarks(

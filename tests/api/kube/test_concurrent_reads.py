@@ -29,6 +29,8 @@ from tests.builders import inputs
 from tests.builders.log_records import record
 from tests.builders.manifests import definition
 
+pytestmark = pytest.mark.virtual_time
+
 ACCOUNTS = "/api/v1/serviceaccounts"
 Answer = TypeVar("Answer")
 

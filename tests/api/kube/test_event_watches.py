@@ -14,6 +14,8 @@ from tests.builders import inputs
 from tests.builders.log_records import envelope, record
 from tests.builders.manifests import manifest
 
+pytestmark = pytest.mark.virtual_time
+
 EVENTS = "/api/v1/events"
 ADDED = ["SyncImpersonationConfigSucceed", "CreateExecutionSpaceSucceed"]
 

@@ -11,6 +11,8 @@ from tests.builders import inputs
 from tests.builders.log_records import record
 from tests.builders.manifests import config_map
 
+pytestmark = pytest.mark.virtual_time
+
 QUERY = {
     "watch": "1",
     "sendInitialEvents": "false",

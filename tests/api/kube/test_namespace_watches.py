@@ -14,6 +14,8 @@ from events.json_values import Json, object_at
 from tests.api.kube.client import MERGE, api, create_cluster
 from tests.api.servers import kube_client, plane_parts, serving
 
+pytestmark = pytest.mark.virtual_time
+
 NAMESPACES = "/api/v1/namespaces"
 WORKS = "karmada-es-edge"
 
