@@ -1,8 +1,9 @@
 """Models of the members of a fork: the simulated members as configured, and the others as they last reported.
 
-A cluster that an agent serves becomes one simulated node with the reported capacity. Workloads there that are not of
-this control plane become one fixed load, so that the model reports the cluster's free capacity. The workloads of this
-control plane are derived from the state of the shards, so the cost does not grow with the history.
+A cluster that an agent serves becomes as many simulated nodes as it reported; the first one has the whole capacity.
+Workloads there that are not of this control plane become one fixed load, so that the model reports the cluster's free
+capacity. The workloads of this control plane are derived from the state of the shards, so the cost does not grow with
+the history.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ from engine.log import port, reading
 from engine.reconcilers import snapshots
 from engine.simulation import log_reading as simulated_reading
 from engine.simulation import member_fleet, member_history, specs
+from engine.works import templates
 from events import clusters, codec, health, records, times, topics
 
 _ASSUMED: Final = (
@@ -59,6 +61,9 @@ class _RunningWorkload(Struct, frozen=True, gc=False):
         applied = structs.replace(
             dispatch.applied(key, cluster, declared, work, self.shard, version), digest=work.digest
         )
+        if report is not None and declared.ref.kind in templates.COUNTED_BY_MEMBERS:
+            # A node selector may keep a DaemonSet from some nodes.
+            applied = structs.replace(applied, replicas=report.replicas)
         past = member_history.WorkloadHistory(
             (work.term, work.step),
             # A work that was suspended from the beginning has never come to the cluster.
@@ -170,9 +175,14 @@ def _has_agent(known: Health | None) -> bool:
 
 def _model(name: str, cluster: Cluster) -> specs.MemberSpec:
     spec, capacity = cluster.spec, cluster.capacity
+    count = 1 if capacity is None else capacity.nodes or 1
     return specs.MemberSpec(
         name=name,
-        nodes=(specs.NodeGroup(count=1, allocatable={} if capacity is None else capacity.allocatable),),
+        # A DaemonSet has a pod for each node; capacity is only compared in total.
+        nodes=(
+            specs.NodeGroup(count=1, allocatable={} if capacity is None else capacity.allocatable),
+            specs.NodeGroup(count=count - 1, allocatable={}),
+        ),
         labels=spec.labels,
         provider=spec.provider,
         region=spec.region,

@@ -10,7 +10,7 @@ from engine.plans.questions import Failure, Input, Question
 from engine.simulation import member_fleet
 from events import clusters, health, records
 from events.records import StoredRecord
-from tests.builders.inputs import capacity, deployment, joined, key, policy
+from tests.builders.inputs import capacity, deployment, joined, key, policy, template
 from tests.builders.manifests import DYNAMIC, on
 from tests.deciders.story import Story
 from tests.plans.worlds import PLANNED, placements, rested
@@ -178,6 +178,27 @@ async def test_a_model_reports_the_free_nodes_of_its_cluster_on() -> None:
     await planned.run([Input(record=story.record(change))], [], 900_000)
     await story.submit(change)
     assert placements(planned.worker) == placements(story.worker)
+
+
+@pytest.mark.parametrize(("reported", "running"), [(None, 3), (2, 2)])
+async def test_daemon_set_runs_on_the_reported_nodes_of_a_model(reported: int | None, running: int) -> None:
+    daemon_set = ("apps/v1", "DaemonSet")
+    served = (clusters.ApiKind(group_version=daemon_set[0], kinds=(daemon_set[1],)),)
+    report = msgspec.structs.replace(capacity("member1"), nodes=3, nodes_ready=3)
+    created = template("proxy", daemon_set, fields={"spec": {"template": {"spec": {"containers": []}}}})
+    story = Story()
+    await story.submit(msgspec.structs.replace(joined("member1"), apis=served), report)
+    await story.submit(policy("p", on("member1"), {"apiVersion": daemon_set[0], "kind": daemon_set[1]}))
+    inputs = (Input(record=story.record(created)),)
+    if reported is not None:
+        await story.submit(created)
+        known = await as_agents_report(story, key("proxy", daemon_set))
+        counts = dict.fromkeys(("replicas", "updated", "ready", "available"), reported)
+        await story.submit(msgspec.structs.replace(known, **counts))
+        inputs = ()
+    prediction = await planning.predict(story.log, Question(began_ms=story.now_ms, inputs=inputs))
+    reports = [event.data["replicas"] for event in prediction.events if "workload-reported" in event.type]
+    assert (reports or [reported])[-1] == running
 
 
 async def as_agents_report(story: Story, binding_key: str) -> health.WorkloadReported:
