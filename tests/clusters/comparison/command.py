@@ -86,10 +86,13 @@ async def _compare(planes: tuple[Plane, Plane], agents: Agents, seeds: range) ->
                 await plane.add_namespace(scenarios.namespace_of(seed))
         tasks.start_soon(agents.run)
         await anyio.sleep(_DISCOVERED_S)
+        absent = ""
         for step in itertools.count(1):
             calm_s = _CALM_S
             if step % _CHANGED == 0:
-                change = fleet_changes.drawn(random.Random(f"{seeds} {step}"))  # noqa: S311  # an example, not a secret
+                rng = random.Random(f"{seeds} {step}")  # noqa: S311  # an example, not a secret
+                change = fleet_changes.drawn(rng, absent)
+                absent = change.absent(absent)
                 sys.stdout.write(f"{change}\n")
                 for plane in planes:
                     await plane.change_cluster(change)

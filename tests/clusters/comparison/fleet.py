@@ -134,3 +134,8 @@ FLEET: Final = (
 """Clusters with and without regions, zones, providers, taints and the API of Jobs."""
 
 NAMES: Final = tuple(cluster.name for cluster in FLEET)
+
+
+def of(name: str) -> Cluster:
+    """Return the cluster of a name."""
+    return FLEET[NAMES.index(name)]

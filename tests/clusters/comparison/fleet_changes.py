@@ -1,6 +1,10 @@
-"""Random changes of clusters, which concern all scenarios: taints, labels, locations, conditions, free capacity."""
+"""Random changes of clusters, which concern all scenarios.
+
+Taints, labels, locations, conditions and free capacity change; now and then a cluster leaves, and joins again later.
+"""
 
 import random
+from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
@@ -9,6 +13,8 @@ from events.json_values import Json
 from tests.builders.manifests import POLICIES, manifest
 from tests.clusters.comparison import fleet
 
+_LEAVES: Final = 0.3
+_JOINS: Final = 0.5
 EVICTING: Final[Json] = {"key": "maintenance", "effect": "NoExecute"}
 _TAINTS: Final[tuple[Json, ...]] = (
     EVICTING,
@@ -52,20 +58,42 @@ TAINT_POLICIES: Final = (
 """Policies that taint clusters by their conditions."""
 
 
+class Membership(StrEnum):
+    """What a change does to the membership of a cluster."""
+
+    STAYS = "stays"
+    LEAVES = "leaves"
+    JOINS = "joins"
+
+
 class FleetChange(Struct, frozen=True):
-    """Merge patches of a cluster and of its status; None for a part that does not change."""
+    """Merge patches of a cluster that stays, and of its status; None for a part that does not change."""
 
     cluster: str
     patch: Json | None = None
     status: Json | None = None
+    membership: Membership = Membership.STAYS
 
     def __str__(self) -> str:
+        if self.membership is not Membership.STAYS:
+            return f"{self.cluster} {self.membership}"
         return f"{self.cluster} gets {self.patch or self.status}"
 
+    def absent(self, before: str) -> str:
+        """Return the cluster that is absent after this change, or an empty text."""
+        after = {Membership.STAYS: before, Membership.LEAVES: self.cluster, Membership.JOINS: ""}
+        return after[self.membership]
 
-def drawn(rng: random.Random) -> FleetChange:
-    """Return a change of a cluster."""
+
+def drawn(rng: random.Random, absent: str = "") -> FleetChange:
+    """Return a change of a cluster; one of the cluster that is ``absent`` lets it join again."""
     cluster = rng.choice(fleet.FLEET)
+    if absent and rng.random() < _JOINS:
+        return FleetChange(absent, membership=Membership.JOINS)
+    if cluster.name == absent:
+        cluster = next(other for other in fleet.FLEET if other.name != absent)
+    if not absent and rng.random() < _LEAVES:
+        return FleetChange(cluster.name, membership=Membership.LEAVES)
     part = rng.random()
     if part < 0.35:
         # A second draw removes the taint again.

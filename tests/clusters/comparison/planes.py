@@ -9,12 +9,15 @@ import httpx
 
 from engine.agent import kubeconfigs
 from events.json_values import Json, object_at
+from events.vocabulary import EXECUTION_NAMESPACE_PREFIX
 from tests.clusters.comparison import custom_kinds, fleet, fleet_changes
-from tests.clusters.comparison.fleet_changes import FleetChange
+from tests.clusters.comparison.fleet_changes import FleetChange, Membership
 from tests.clusters.comparison.scenarios import Write
 
 _TIMEOUT_S: Final = 30.0
 _RENEWED_S: Final = 8.0
+_RELEASED_S: Final = 60.0
+_RETRIED_S: Final = 1.0
 _ATTEMPTS: Final = 10
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
@@ -74,11 +77,29 @@ class Plane:
         """Register the clusters, with their statuses."""
         await self.add_namespace(fleet.LEASES)
         for cluster in fleet.FLEET:
-            path = await self._path_of(cluster.manifest())
-            (await self._http.post(path, json=cluster.manifest())).raise_for_status()
-            status = {"status": cluster.status()}
-            url = f"{path}/{cluster.name}/status"
-            (await self._http.patch(url, json=status, headers=_MERGE)).raise_for_status()
+            await self._join(cluster)
+
+    async def _join(self, cluster: fleet.Cluster) -> None:
+        (await self._http.post(fleet.CLUSTERS, json=cluster.manifest())).raise_for_status()
+        url = f"{fleet.CLUSTERS}/{cluster.name}/status"
+        status = {"status": cluster.status()}
+        (await self._http.patch(url, json=status, headers=_MERGE)).raise_for_status()
+
+    async def _end_departure(self, name: str) -> None:
+        """Release a leaving cluster, whose agent never confirms that it has removed its workloads."""
+        released = {"metadata": {"finalizers": None}}
+        space = f"{EXECUTION_NAMESPACE_PREFIX}{name}"
+        works = f"/apis/work.karmada.io/v1alpha1/namespaces/{space}/works"
+        with anyio.fail_after(_RELEASED_S):
+            while (await self._http.get(f"/api/v1/namespaces/{space}")).is_success:
+                for work in await self.items(works):
+                    url = f"{works}/{work['metadata']['name']}"
+                    await self._http.patch(url, json=released, headers=_MERGE)
+                await self._http.patch(f"{fleet.CLUSTERS}/{name}", json=released, headers=_MERGE)
+                await anyio.sleep(_RETRIED_S)
+            while (await self._http.get(f"{fleet.CLUSTERS}/{name}")).is_success:
+                await self._http.patch(f"{fleet.CLUSTERS}/{name}", json=released, headers=_MERGE)
+                await anyio.sleep(_RETRIED_S)
 
     async def prepare(self) -> None:
         """Create the definitions of custom kinds, and the policies for taints."""
@@ -87,8 +108,13 @@ class Plane:
             (await self._http.post(path, json=value)).raise_for_status()
 
     async def change_cluster(self, change: FleetChange) -> None:
-        """Change a cluster, and what it reports about itself."""
+        """Change a cluster, and what it reports about itself; or let it leave, or join again."""
         url = f"{fleet.CLUSTERS}/{change.cluster}"
+        if change.membership is Membership.LEAVES:
+            (await self._http.delete(url)).raise_for_status()
+        elif change.membership is Membership.JOINS:
+            await self._end_departure(change.cluster)
+            await self._join(fleet.of(change.cluster))
         if change.patch is not None:
             (await self._http.patch(url, json=change.patch, headers=_MERGE)).raise_for_status()
         if change.status is not None:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.agent import messages, statuses
-from engine.agent.api_errors import UnreachableError
+from engine.agent.api_errors import RefusedError, UnreachableError
 from engine.agent.gateway_client import Control
 from engine.identity.endpoint import FILE, Endpoint
 from events.json_values import Json
@@ -193,14 +193,19 @@ class Agents:
     async def run(self) -> None:
         """Follow the works of all clusters until cancelled."""
         headers = {"authorization": f"Bearer {self._endpoint.token}"}
-        async with httpx.AsyncClient(headers=headers, trust_env=False) as owner:
+        async with (
+            httpx.AsyncClient(headers=headers, trust_env=False) as owner,
+            anyio.create_task_group() as tasks,
+        ):
             for name in fleet.NAMES:
-                answer = await owner.post(f"{self._endpoint.url}/api/v1/agents/{name}/token")
-                token = msgspec.json.decode(answer.raise_for_status().content, type=messages.Token).token
-                self._controls[name] = Control(self._endpoint.url, token, name)
-        async with anyio.create_task_group() as tasks:
-            for name in fleet.NAMES:
-                tasks.start_soon(self._follow, name)
+                await self._authorize(owner, name)
+                tasks.start_soon(self._follow, owner, name)
+
+    async def _authorize(self, owner: httpx.AsyncClient, cluster: str) -> None:
+        answer = await owner.post(f"{self._endpoint.url}/api/v1/agents/{cluster}/token")
+        if answer.is_success:
+            token = msgspec.json.decode(answer.content, type=messages.Token).token
+            self._controls[cluster] = Control(self._endpoint.url, token, cluster)
 
     async def report(self, reports: Sequence[Report]) -> None:
         """Report to both planes; a Work that Reballast does not dispatch is left out."""
@@ -227,7 +232,7 @@ class Agents:
         for name, batch in batches.items():
             await self._controls[name].report(f"batch-{self._batches}", batch)
 
-    async def _follow(self, cluster: str) -> None:
+    async def _follow(self, owner: httpx.AsyncClient, cluster: str) -> None:
         position: int | None = None
         while True:
             try:
@@ -237,6 +242,11 @@ class Agents:
                         self._take(cluster, line.work)
             except UnreachableError:
                 await anyio.sleep(_RECONNECT_S)
+            except RefusedError:
+                # A cluster that left has no token; if it joined again, it needs a new one.
+                await anyio.sleep(_RECONNECT_S)
+                await self._authorize(owner, cluster)
+                position = None
 
     def _take(self, cluster: str, work: messages.Work) -> None:
         works = self._works[cluster]
