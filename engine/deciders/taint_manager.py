@@ -1,6 +1,6 @@
 """Taint manager: start evictions for NoExecute taints and end graceful evictions, by the rules of ``eviction_rules``.
 
-The tolerations are those of the last applied placement, as in Karmada. Removing a taint moves no workload
+The tolerations are those of the last applied placement, as in Karmada. Removing a taint moves no divided workload
 back. The scheduler does not move a binding without policy, so the taint manager evicts it from a leaving cluster.
 """
 
@@ -27,8 +27,8 @@ RETURN_MS: Final = 5_000
 _PRODUCER: Final = "TaintManager"
 
 
-def decide(binding: Binding, view: View, *, is_changed: bool) -> Outputs[bool]:
-    """End evictions that are over and start those that are due; return whether any ended.
+def decide(binding: Binding, view: View, *, is_changed: bool) -> Outputs[AbstractSet[str]]:
+    """End evictions that are over and start those that are due; return the reasons of those that ended.
 
     ``is_changed``: the scheduler has not seen the binding's current state. Then healthy replacements or a recovered
     cluster end no eviction before the next scheduling pass.
@@ -55,7 +55,7 @@ def decide(binding: Binding, view: View, *, is_changed: bool) -> Outputs[bool]:
     is_restored = yield from last_copy.restore(binding, ended_evictions, view)
     if not is_restored and binding.claim is None:
         yield from last_copy.decide_unclaimed(binding)
-    return bool(ended_evictions)
+    return frozenset(eviction.task.reason for eviction in ended_evictions)
 
 
 def _due_evictions(binding: Binding, view: View) -> Iterator[decisions.EvictionStarted]:

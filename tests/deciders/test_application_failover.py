@@ -6,7 +6,7 @@ from engine.deciders import eviction_rules
 from events import clusters, decisions, rejections, specs
 from events.json_values import Json
 from tests.builders.inputs import capacity, deployment, joined, key, policy, rebalancer, ref
-from tests.builders.manifests import DYNAMIC, on
+from tests.builders.manifests import DUPLICATED, DYNAMIC, on
 from tests.deciders.story import Story
 
 WEB = key("web")
@@ -94,6 +94,23 @@ async def test_each_cluster_has_its_own_toleration_time(story: Story) -> None:
     assert set(story.placed(WEB)) == {"member1", "member3"}
     await story.pass_s(30)
     assert story.placed(WEB) == {"member3": 4}
+
+
+async def test_duplicated_workload_does_not_return_by_itself_to_a_cluster_in_which_it_was_unhealthy(
+    story: Story,
+) -> None:
+    behavior = failover(tolerationSeconds=60)
+    placement = on(*MEMBERS, scheduling=DUPLICATED)
+    await story.submit(policy("p", placement, failover=behavior), deployment("web", 4))
+    await story.report(WEB, "member2")
+    await story.report(WEB, "member1", healthy=False)
+    await story.pass_s(61)
+    assert await story.replicas(WEB) == {"member2": 4}
+    await story.pass_s(1_000)
+    assert len(await story.recorded(decisions.EvictionFinished)) == 1
+    assert await story.replicas(WEB) == {"member2": 4}
+    await story.submit(deployment("web", 5))
+    assert await story.replicas(WEB) == {"member1": 5, "member2": 5}
 
 
 async def test_toleration_time_continues_over_a_restart(story: Story) -> None:

@@ -127,7 +127,7 @@ async def test_toleration_that_is_added_to_the_policy_lets_the_workload_recover(
 async def test_changed_policy_places_a_workload_before_its_cluster_recovers(story: Story) -> None:
     await placed_alone(story)
     await story.submit(tainted("member1", "NoExecute"))
-    await story.submit(untainted("member1"), policy("p", on("member1", "member2", scheduling=DUPLICATED)))
+    await story.submit(untainted("member1"), policy("p", on("member1", "member2", scheduling=DYNAMIC)))
     await story.report(WEB, "member2")
     assert await story.replicas(WEB) == {"member2": 2}
 

@@ -1,7 +1,9 @@
 """Graceful evictions by taints: the evicted replicas run until their replacement is healthy or the time is over."""
 
+import pytest
+
 from engine.deciders import eviction_rules
-from tests.builders import inputs
+from tests.builders import inputs, manifests
 from tests.builders.inputs import capacity, deployment, joined, policy, tainted, untainted
 from tests.builders.manifests import AGGREGATED, DUPLICATED, DYNAMIC, on
 from tests.deciders.story import Story
@@ -97,6 +99,36 @@ async def test_cluster_is_not_chosen_again_during_its_eviction(story: Story) -> 
     await story.submit(tainted("member1", "NoExecute"))
     await story.submit(untainted("member1"), deployment("web", 12))
     assert story.placed(WEB) == {"member2": 12}
+
+
+@pytest.mark.parametrize("kind", [manifests.DEPLOYMENT, manifests.CONFIG_MAP])
+async def test_duplicated_workload_returns_if_the_taint_was_removed_during_its_eviction(
+    story: Story, kind: manifests.Kind
+) -> None:
+    placement, selector = on(*MEMBERS, scheduling=DUPLICATED), manifests.selector(kind=kind)
+    template = (
+        deployment("web", 2)
+        if kind == manifests.DEPLOYMENT
+        else inputs.applied(manifests.config_map("web", "default"))
+    )
+    await story.submit(policy("p", placement, selector), template)
+    web = inputs.key("web", kind)
+    await story.submit(tainted("member1", "NoExecute"))
+    await story.submit(untainted("member1"))
+    assert set(story.placed(web)) == {"member2"}
+    await story.report(web, "member2")
+    assert set(story.placed(web)) == set(MEMBERS)
+    assert await finished_evictions(story) == [eviction_rules.EndReason.REPLACEMENT_HEALTHY]
+
+
+async def test_duplicated_workload_stays_away_while_the_taint_remains(story: Story) -> None:
+    await story.submit(policy("p", on(*MEMBERS, scheduling=DUPLICATED)), deployment("web", 2))
+    await story.submit(tainted("member1", "NoExecute"))
+    await story.report(WEB, "member2")
+    assert await finished_evictions(story) == [eviction_rules.EndReason.REPLACEMENT_HEALTHY]
+    assert story.placed(WEB) == {"member2": 2}
+    await story.submit(untainted("member1"))
+    assert story.placed(WEB) == {"member1": 2, "member2": 2}
 
 
 async def test_workload_that_fits_nowhere_else_keeps_running_after_its_grace_period(story: Story) -> None:
