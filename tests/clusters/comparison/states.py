@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, cast
 
@@ -254,6 +254,19 @@ def awaits_report(karmada: State, reballast: State) -> bool:
         )
 
     return evictions(reballast) > evictions(karmada)
+
+
+def repeats_failover(karmada: State, texts: Sequence[str]) -> bool:
+    """Whether all differences are of workloads that Karmada evicts again and again, since it never divides them."""
+
+    def is_repeated(spec: dict[str, Any]) -> bool:
+        division = spec.get("placement", {}).get("replicaScheduling", {})
+        is_divided = "replicas" in spec and division.get("replicaSchedulingType") == "Divided"
+        return "application" in spec.get("failover", {}) and not is_divided
+
+    specs = [cast("Any", value)["spec"] for path, value in karmada.items() if "bindings/" in path]
+    names = [f"/{spec['resource']['name']}-" for spec in specs if is_repeated(spec)]
+    return all(any(name in text for name in names) for text in texts)
 
 
 def is_tie(karmada: State, reballast: State) -> bool:
