@@ -172,6 +172,8 @@ async def _settled(
             ends["ended by a tie"] += 1
         elif states.awaits_report(karmada[scenario.seed], reballast[scenario.seed]):
             ends["ended by an eviction that waits for reports"] += 1
+        elif states.has_recovered(karmada[scenario.seed], reballast[scenario.seed]):
+            ends["ended by a last running copy that recovered"] += 1
         elif states.repeats_failover(karmada[scenario.seed], differing[scenario.seed]):
             ends["ended by a failover that Karmada repeats"] += 1
         elif scenario.seed in failing:

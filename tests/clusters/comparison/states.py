@@ -247,13 +247,23 @@ def awaits_report(karmada: State, reballast: State) -> bool:
     """Whether only Reballast keeps an eviction: it waits for reports on the newest Works, Karmada for any reports."""
 
     def evictions(state: State) -> int:
-        return sum(
-            len(cast("Any", value)["spec"].get("gracefulEvictionTasks", []))
-            for path, value in state.items()
-            if "bindings/" in path
-        )
+        return sum(len(_tasks(value)) for path, value in state.items() if "bindings/" in path)
 
     return evictions(reballast) > evictions(karmada)
+
+
+def has_recovered(karmada: State, reballast: State) -> bool:
+    """Whether only Karmada keeps the eviction of a last running copy, which is healthy in Reballast again."""
+    return any(
+        evicted == {target["name"] for target in cast("Any", reballast[path])["spec"].get("clusters", [])}
+        for path, value in karmada.items()
+        if "bindings/" in path and path in reballast and not cast("Any", value)["spec"].get("clusters")
+        if (evicted := {task["fromCluster"] for task in _tasks(value)}) and not _tasks(reballast[path])
+    )
+
+
+def _tasks(binding: Json) -> list[dict[str, Any]]:
+    return cast("Any", binding)["spec"].get("gracefulEvictionTasks", [])
 
 
 def repeats_failover(karmada: State, texts: Sequence[str]) -> bool:
