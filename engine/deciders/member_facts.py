@@ -2,9 +2,9 @@
 
 import bisect
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from engine.domain.clusters import Cluster
+from engine.domain.clusters import DEFAULT_MODELS, Cluster
 from engine.kubeapi.values import quantity
 from engine.objects import clusters as manifests
 from engine.placement import requests
@@ -45,16 +45,24 @@ class Queue:
         return self._order
 
 
-def manifest(name: str, cluster: Cluster) -> manifests.ClusterManifest:
-    """Return the fields of a cluster that scheduling reads."""
-    spec = cluster.spec
-    models = tuple(
+def _models(grades: Iterable[clusters.ResourceGrade]) -> tuple[manifests.ResourceModel, ...]:
+    return tuple(
         manifests.ResourceModel(
             grade=model.grade,
             ranges=tuple(manifests.ModelRange(name=r.name, min=r.min, max=r.max) for r in model.ranges),
         )
-        for model in spec.resource_models
+        for model in grades
     )
+
+
+_DEFAULT_MODELS: Final = _models(DEFAULT_MODELS)
+"""Used if a cluster reports its nodes by grade, which agents of Karmada do; others report no nodes for these grades."""
+
+
+def manifest(name: str, cluster: Cluster) -> manifests.ClusterManifest:
+    """Return the fields of a cluster that scheduling reads."""
+    spec = cluster.spec
+    models = _models(spec.resource_models) if spec.resource_models else _DEFAULT_MODELS
     enablements = tuple(
         manifests.ApiEnablement(
             group_version=api.group_version,

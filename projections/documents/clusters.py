@@ -149,7 +149,7 @@ def _metadata(cluster: Cluster) -> ObjectMeta:
 
 
 def shown_models(spec: Spec) -> tuple[events.ResourceGrade, ...]:
-    """Return the cluster's resource models, or Karmada's defaults; these are only shown and do not affect capacity."""
+    """Return the cluster's resource models, or Karmada's defaults, by which agents of Karmada count nodes."""
     return spec.resource_models or DEFAULT_MODELS
 
 

@@ -1,5 +1,6 @@
 """Scheduling: triggers of decisions, their content, and retries after failures."""
 
+import msgspec
 import pytest
 
 from events import clusters, decisions
@@ -180,6 +181,15 @@ async def test_missing_capacity_keeps_running_replicas_and_more_capacity_adds_th
     await story.pass_s(60)
     await story.submit(capacity("member2", 30))
     assert sum(story.placed(WEB).values()) == 20
+
+
+async def test_nodes_counted_by_default_grades_limit_the_replicas(story: Story) -> None:
+    nodes = (clusters.GradeCount(grade=0, count=9), clusters.GradeCount(grade=1, count=3))
+    counted = msgspec.structs.replace(capacity("member1", cpu=9), modelings=nodes)
+    await story.submit(counted, capacity("member2", cpu=9))
+    await story.submit(policy("p", BOTH), deployment("web", 8, cpu="1"))
+    # A node of grade 1 has at least one CPU; one of grade 0 may have none.
+    assert story.placed(WEB) == {"member1": 2, "member2": 6}
 
 
 async def test_full_group_is_tried_again_although_no_cluster_fits_an_earlier_group(story: Story) -> None:
