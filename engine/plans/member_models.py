@@ -30,7 +30,7 @@ _ASSUMED: Final = (
     "and that no Job ends"
 )
 _SOURCE: Final = "/reballast/plans"
-_RESTING: Final = frozenset({("apps/v1", "Deployment"), ("apps/v1", "StatefulSet")})
+_RESTORED_LATER: Final = frozenset({("apps/v1", "Deployment"), ("apps/v1", "StatefulSet")})
 """Kinds whose workloads, if they run as their works demand, are restored only when their next work arrives.
 
 Workloads of other kinds are few or cheap, so they are restored at once.
@@ -79,10 +79,10 @@ class _RunningWorkload(Struct, frozen=True, gc=False):
     def reported(self, cluster: str, key: str) -> health.WorkloadReported | None:
         return None if self.report is None else _report(key, cluster, self.report)
 
-    def rests(self) -> bool:
+    def can_be_restored_later(self) -> bool:
         """Whether the workload has the replicas of its work, and a new report on it would equal the last one."""
         work, ref, report = self.work, self.declared.ref, self.report
-        if report is None or (ref.api_version, ref.kind) not in _RESTING:
+        if report is None or (ref.api_version, ref.kind) not in _RESTORED_LATER:
             return False
         return (
             not (work.suspended or work.overrides or work.reading or report.fault or report.values)
@@ -214,7 +214,7 @@ def _take_works(histories: Mapping[str, member_history.History], shard: ShardSta
 
 def _take(history: member_history.History, cluster: str, key: str, known: _RunningWorkload) -> None:
     """Add a workload to a cluster's history; a report that is in the history already is newer, and is kept."""
-    if history.capacity is not None and key not in history.reports and known.rests():
+    if history.capacity is not None and key not in history.reports and known.can_be_restored_later():
         history.unrestored[key] = known
         return
     history.workloads[key] = known.history(cluster, key)

@@ -1,9 +1,9 @@
 """Pod priority and preemption inside a member, as in a cluster's own scheduler.
 
 A pod's priority is the value of its PriorityClass, which may be built in; pods without a class have the default class,
-or 0. A replica without capacity preempts replicas of lower priority, lowest and
-youngest first, if that frees enough, unless its class says Never. Preempted replicas wait for capacity. Replicas
-whose class does not exist are not created and wait too.
+or 0. A replica without capacity preempts replicas of lower priority, lowest and youngest first, if that frees enough,
+unless its class says Never. Preempted replicas wait for capacity. Replicas whose class does not exist are not created
+and wait too.
 """
 
 from typing import Final

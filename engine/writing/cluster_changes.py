@@ -52,10 +52,8 @@ def events_of(name: str, cluster: Cluster | None, spec: Spec) -> tuple[shapes.Ev
     These are small events if they suffice, else one with the whole cluster. The same change gives the same events,
     whichever client makes it.
     """
-    version = 0 if cluster is None else cluster.head.version
-    joined = clusters.ClusterJoined(name=name, expects=version, **msgspec.structs.asdict(spec))
     if cluster is None:
-        return (joined,)
+        return (_joined(name, 0, spec),)
     old = cluster.spec
     changes = {field for field in Spec.__struct_fields__ if getattr(old, field) != getattr(spec, field)}
     if not changes:
@@ -66,8 +64,12 @@ def events_of(name: str, cluster: Cluster | None, spec: Spec) -> tuple[shapes.Ev
     for event in events:
         folded = edited(folded, event, 0)
     if not events or folded != _timed(spec):
-        return (joined,)
+        return (_joined(name, cluster.head.version, spec),)
     return tuple(events)
+
+
+def _joined(name: str, expects: int, spec: Spec) -> clusters.ClusterJoined:
+    return clusters.ClusterJoined(name=name, expects=expects, **msgspec.structs.asdict(spec))
 
 
 def _small_events(cluster: Cluster, facts: Spec, changes: set[str]) -> list[shapes.Event]:

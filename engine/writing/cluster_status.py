@@ -128,13 +128,13 @@ def _ready(cluster: Cluster, value: KubeObject) -> clusters.ClusterHealthChanged
     condition = value.condition("Ready")
     if not condition:
         return None
-    status, health = condition.get("status"), cluster.health
-    is_silent = status == UNKNOWN and health is not None
+    status = condition.get("status")
+    silent = cluster.health if status == UNKNOWN else None
     return clusters.ClusterHealthChanged(
         name=cluster.name,
         ready=status == "True",
-        silent=is_silent,
-        heard_ms=health.heard_ms if is_silent and health is not None else 0,
+        silent=silent is not None,
+        heard_ms=0 if silent is None else silent.heard_ms,
         reason=str(condition.get("reason", "")),
         message=str(condition.get("message", "")),
     )

@@ -198,7 +198,7 @@ class Removal(Struct, frozen=True, kw_only=True):
         if not stays:
             event = _deleted(self.target, live, version)
             return Mutated(action=Action.DELETED, value=live, events=(event,))
-        value = marked(live, self.now_ms).with_metadata({"generation": _generation(stored) + 1})
+        value = _marked(live, self.now_ms).with_metadata({"generation": _generation(stored) + 1})
         event = verdicts.APPLIED[self.target.route](manifest=msgspec.Raw(manifest(value)), expects=version)
         return Mutated(action=Action.MARKED, value=value, events=(event,))
 
@@ -315,7 +315,7 @@ def _check_name(target: Target, stored: StoredObject) -> None:
         raise StatusError(409, "Conflict", message)
 
 
-def marked(value: KubeObject, now_ms: int) -> KubeObject:
+def _marked(value: KubeObject, now_ms: int) -> KubeObject:
     """Return the object marked as terminating: with a deletionTimestamp."""
     stamp = times.to_seconds_text(now_ms)
     return value.with_metadata({"deletionTimestamp": stamp, "deletionGracePeriodSeconds": 0})

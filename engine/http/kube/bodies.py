@@ -162,18 +162,13 @@ NO_PRECONDITIONS: Final = Preconditions()
 class DeleteOptions(Struct, frozen=True, kw_only=True):
     """The options of a deletion.
 
-    ``policy`` is the propagation policy, empty for the default.
+    ``orphans`` says that the object's dependents stay, ``is_foreground`` that they are deleted before it.
     """
 
     dry_run: bool = False
-    policy: str = ""
-    orphan_dependents: bool = False
+    orphans: bool = False
+    is_foreground: bool = False
     preconditions: Preconditions = NO_PRECONDITIONS
-
-    @property
-    def orphans(self) -> bool:
-        """Whether the dependents of the object stay."""
-        return self.orphan_dependents or self.policy == "Orphan"
 
 
 async def deletion_options(request: Request) -> DeleteOptions:
@@ -204,8 +199,8 @@ def _checked(fields: Json, request: Request) -> DeleteOptions:
     required = object_at(fields, "preconditions")
     return DeleteOptions(
         dry_run=dry_run == ["All"] or query(request).dry_run,
-        policy=str(policy or ""),
-        orphan_dependents=fields.get("orphanDependents") is True,
+        orphans=policy == "Orphan" or fields.get("orphanDependents") is True,
+        is_foreground=policy == "Foreground",
         preconditions=Preconditions(
             str(required.get("uid") or ""), str(required.get("resourceVersion") or "")
         ),

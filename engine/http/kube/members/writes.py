@@ -50,7 +50,6 @@ from events.kube_fields import ListMeta
 from events.kube_objects import KubeObject
 from projections import object_tables
 
-_FOREGROUND: Final = "Foreground"
 _PLAIN: Final = requests.Form()
 _DERIVED: Final = frozenset({"nodes.metrics.k8s.io", "pods.metrics.k8s.io"})
 _NAMESPACES: Final = "namespaces"
@@ -192,7 +191,7 @@ class MemberWrites:
             versions.to_stored(resource, live),
             self._clock_ms(),
             is_orphaning=options.orphans,
-            is_foreground=options.policy == _FOREGROUND,
+            is_foreground=options.is_foreground,
         )
         writes = deletion.writes
         if deletion.marked is not None:
