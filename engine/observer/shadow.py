@@ -119,12 +119,14 @@ class Shadow:
             version = resource_versions.number(metadata.resource_version)
             self._take_snapshot(self._snapshots[-1].version if version is None else version)
             return None
-        if kind not in vocabulary.BINDING_KINDS or (
-            self._own_scheduler and _NAMED.decode(manifest).spec.scheduler_name == self._own_scheduler
-        ):
+        if kind not in vocabulary.BINDING_KINDS:
             return None
         binding = read_binding(manifest)
         key = (kind, binding.metadata.namespace, binding.metadata.name)
+        if self._own_scheduler and binding.spec.scheduler_name == self._own_scheduler:
+            # If Karmada's scheduler takes over, its first decision must not be compared from an older version.
+            self._histories.pop(key, None)
+            return None
         history = self._histories.get(key)
         if history is None or skipping or history[-1].metadata.uid != binding.metadata.uid:
             history = self._histories[key] = deque(maxlen=_VERSIONS_MAX)
@@ -369,13 +371,4 @@ class _Head(Struct, frozen=True):
     metadata: _HeadMetadata
 
 
-class _NamedSpec(Struct, frozen=True, rename="camel"):
-    scheduler_name: str = ""
-
-
-class _Named(Struct, frozen=True):
-    spec: _NamedSpec = _NamedSpec()
-
-
-_NAMED: Final = msgspec.json.Decoder(_Named)
 _HEAD: Final = msgspec.json.Decoder(_Head)

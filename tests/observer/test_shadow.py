@@ -95,6 +95,26 @@ def test_unreadable_cluster_stops_no_other_comparison() -> None:
     assert compared
 
 
+def test_decision_of_karmada_is_not_compared_from_a_version_before_those_of_the_own_scheduler() -> None:
+    """Between its first and its second decision, each binding names the own scheduler."""
+    shadow, usual = Shadow(own_scheduler="own"), Shadow()
+    decisions: Counter[tuple[str, str, str]] = Counter()
+    own_versions: dict[tuple[str, str, str], int] = {}
+    later = 0
+    for change, _ in zip(recordings.changes(recordings.of_scenario("calm")), range(8_000), strict=False):
+        key = change.object_key
+        decisions[key] += recordings.compare(usual, change) is not None
+        if key[0] == "ResourceBinding" and not change.is_gone and decisions[key] == 1:
+            value = msgspec.json.decode(change.manifest)
+            value["spec"]["schedulerName"] = "own"
+            assert recordings.compare(shadow, recordings.change(change.type, value)) is None
+            own_versions[key] = change.version
+        elif (compared := recordings.compare(shadow, change)) is not None and key in own_versions:
+            assert compared.basis > own_versions[key]
+            later += 1
+    assert later
+
+
 def test_clusters_with_versions_that_are_no_numbers_stop_nothing() -> None:
     shadow = Shadow()
     changes = list(itertools.islice(recordings.changes(recordings.of_scenario("calm")), 4_000))
