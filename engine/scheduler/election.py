@@ -51,7 +51,7 @@ class Election:
         self._clock_ms = clock_ms
         self._until_s = 0.0
         self._seen = ("", 0.0)
-        self._was_leading = False
+        self._was_leading: bool | None = None
         self.term = 0
         """How often this process has begun to lead; a lease that lapsed and was renewed begins another term."""
 

@@ -6,6 +6,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import pytest
+import structlog
+import structlog.testing
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -130,3 +132,20 @@ async def test_leader_whose_lease_another_process_has_taken_leads_no_longer_and_
         hold(api, "b", leaseDurationSeconds=15)
         await until_async(lambda: not election.leads(), 2)
     assert lease_of(api)["holderIdentity"] == "b"
+
+
+@pytest.mark.usefixtures("quick")
+async def test_log_says_once_that_a_process_waits_and_once_that_it_leads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    api = Api()
+    everything = structlog.make_filtering_bound_logger(0)  # the loggers of the tests drop messages
+    monkeypatch.setattr(elections, "_log", structlog.wrap_logger(None, wrapper_class=everything))
+    hold(api, "b", leaseDurationSeconds=15)
+    with structlog.testing.capture_logs() as lines:
+        async with campaigning(api, "a") as election:
+            await asyncio.sleep(0.3)
+            hold(api, "")
+            await until_async(election.leads)
+            await asyncio.sleep(0.3)
+    assert [line["event"] for line in lines] == ["waiting for the lease", "leading"]
