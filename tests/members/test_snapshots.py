@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable
 from typing import cast
 
+import pytest
 from starlette.responses import Response
 
 from engine.http.kube.line_streams import Lines
@@ -17,6 +18,8 @@ from events.json_values import Json
 from events.kube_objects import KubeObject
 from tests.api.servers import NOW_MS, serving
 from tests.builders.manifests import config_map
+
+pytestmark = pytest.mark.virtual_time
 
 PATH = ApiPath(group="", version="v1", plural="configmaps")
 
