@@ -6,7 +6,6 @@ overriders that apply are listed in Karmada's annotations; the caller applies th
 """
 
 from collections.abc import Iterator, Mapping
-from operator import itemgetter
 from typing import Final, TypedDict, cast
 
 import msgspec
@@ -171,6 +170,7 @@ def _owner(work: Work, template: ObjectRow | None) -> OwnerReference | None:
 
 
 def _applied(work: Work, policies: Mapping[shapes.OverrideRef, bytes]) -> dict[str, str]:
+    """Return the annotations with the work's overrides, in the order in which they are applied."""
     rules_by_annotation: dict[str, list[_AppliedRule]] = {}
     for ref in work.overrides if federated_quotas.assigned(work.overrides) is None else ():
         for overriders in _overriders(ref, policies.get(ref, b"{}")):
@@ -178,11 +178,7 @@ def _applied(work: Work, policies: Mapping[shapes.OverrideRef, bytes]) -> dict[s
             rules_by_annotation.setdefault(mark, []).append(
                 {"policyName": ref.name, "overriders": overriders}
             )
-    return {
-        # By name, as Karmada lists them, not in the order in which they are applied.
-        mark: msgspec.json.encode(sorted(rules, key=itemgetter("policyName"))).decode()
-        for mark, rules in sorted(rules_by_annotation.items())
-    }
+    return {mark: msgspec.json.encode(rules).decode() for mark, rules in sorted(rules_by_annotation.items())}
 
 
 def _overriders(ref: shapes.OverrideRef, manifest: bytes) -> Iterator[Json]:

@@ -7,7 +7,11 @@ import msgspec
 import pytest
 
 from engine.domain import marks
+from engine.http.kube.derived_fields import Showing
+from engine.kubeapi.schema import resources
 from events import keys, policies, shapes, specs, works
+from events.json_values import Json, objects_at
+from events.kube_objects import KubeObject
 from events.records import Record
 from projections import object_tables
 from projections.object_tables import Kind, Selection
@@ -19,8 +23,14 @@ from tests.projections.logs import RecordBuilder
 from tests.projections.stories import declared
 
 WORK = Kind("work.karmada.io/v1alpha1", "Work")
+WORKS = resources.control_plane().resource("work.karmada.io", "v1alpha1", "works")
 APPS = [f"app-{at}" for at in range(11)]
 CLUSTERS = ("member2", "member10", "member1")
+
+
+def labelled(text: str) -> Json:
+    """Overriders that replace all labels by one with this value."""
+    return {"plaintext": [{"path": "/metadata/labels", "operator": "add", "value": {"by": text}}]}
 
 
 @pytest.fixture
@@ -92,7 +102,7 @@ async def test_work_is_read_by_its_name_in_the_namespace_of_its_cluster(ask: Ask
     assert await ask(place_of("karmada-es-member1", "app-7")) is None
 
 
-async def test_overrides_of_a_work_are_listed_by_the_names_of_their_policies() -> None:
+async def test_overrides_of_a_work_are_applied_in_its_order_and_listed_by_name() -> None:
     builder = RecordBuilder()
     key = keys.binding_key("Deployment", "default", "web")
     names = ("second", "first")
@@ -106,16 +116,20 @@ async def test_overrides_of_a_work_are_listed_by_the_names_of_their_policies() -
     written = [
         builder.input(
             policies.ConfigurationApplied(
-                manifest=raw(override_policy(name, namespace="default", overriders={}))
+                manifest=raw(override_policy(name, namespace="default", overriders=labelled(name)))
             )
         )
         for name in names
     ]
     ask = await views_of([*written, *builder.decide(declared(key, "web", 6), work)])
 
-    (shown,) = await ask(lambda rows: object_tables.page(rows, Selection(kind=WORK)).items)
-    listed = json.loads(shown["metadata"]["annotations"]["policy.karmada.io/applied-overrides"])
+    assert WORKS is not None
+    (item,) = await ask(lambda rows: object_tables.page(rows, Selection(kind=WORK)).items)
+    shown = Showing("token", b"")(WORKS, KubeObject(item))
+    listed = json.loads(str(shown.annotations["policy.karmada.io/applied-overrides"]))
     assert [rule["policyName"] for rule in listed] == ["first", "second"]
+    (workload,) = objects_at(shown.object_at("spec", "workload"), "manifests")
+    assert KubeObject(workload).labels["by"] == "first"
 
 
 async def test_overrides_of_a_work_are_those_of_the_policy_not_of_a_custom_kind_with_its_name() -> None:

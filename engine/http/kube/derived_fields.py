@@ -6,6 +6,8 @@ acts get a condition that says so.
 """
 
 import base64
+from itertools import chain
+from operator import attrgetter
 from typing import Final
 
 import msgspec
@@ -99,29 +101,37 @@ class Showing:
 
 
 class _Applied(Struct, frozen=True, rename="camel"):
+    policy_name: str
     overriders: msgspec.Raw
 
 
 _APPLIED: Final = msgspec.json.Decoder(list[_Applied])
 
 
+def _sorted(applied: list[_Applied]) -> str:
+    """Return the overrides of an annotation by the names of their policies, as Karmada lists them."""
+    return msgspec.json.encode(sorted(applied, key=attrgetter("policy_name"))).decode()
+
+
 def _overridden(work: KubeObject) -> KubeObject:
-    """The work with its manifest changed by the overrides in its annotations.
+    """The work with its manifest changed by the overrides in its annotations, in which they are then sorted by name.
 
     If an override fails the manifest stays as it is; the work's condition shows the reason.
     """
     texts = work.annotations
-    applied = [str(texts[name]) for name in works.APPLIED.values() if name in texts]
+    applied = {name: _APPLIED.decode(str(texts[name])) for name in works.APPLIED.values() if name in texts}
     if not applied:
         return work
+    work = work.with_metadata(
+        {"annotations": {**texts, **{name: _sorted(applied[name]) for name in applied}}}
+    )
     spec = work.object_at("spec")
     workload = object_at(spec, "workload")
     (manifest,) = (KubeObject(object_at(item)) for item in as_list(workload.get("manifests")) or [{}])
     under = application.OverrideApplication(manifest)
     try:
-        for text in applied:
-            for entry in _APPLIED.decode(text):
-                under.apply(application.read(entry.overriders))
+        for entry in chain.from_iterable(applied.values()):
+            under.apply(application.read(entry.overriders))
     except application.OverrideError:
         return work
     changed = marks.restored(under.value, manifest)
