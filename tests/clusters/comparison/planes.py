@@ -115,6 +115,9 @@ class Plane:
         elif change.membership is Membership.JOINS:
             await self._end_departure(change.cluster)
             await self._join(fleet.of(change.cluster))
+            # Karmada tries the new cluster for existing bindings only when its labels or its spec change.
+            label = {"metadata": {"labels": {"joined": "again"}}}
+            (await self._http.patch(url, json=label, headers=_MERGE)).raise_for_status()
         if change.patch is not None:
             (await self._http.patch(url, json=change.patch, headers=_MERGE)).raise_for_status()
         if change.status is not None:
