@@ -191,7 +191,8 @@ class BootstrapObjects:
         )
 
     async def _role(self, role: KubeObject) -> KubeObject:
-        return role.with_metadata(await self._identity(role.name))
+        # A ClusterRole and its binding have the same name, but uids are unique over all kinds.
+        return role.with_metadata(await self._identity(f"{role.kind}/{role.namespace}/{role.name}"))
 
     async def _namespace_object(self, name: str) -> KubeObject:
         await self._read_begin()

@@ -302,3 +302,13 @@ async def test_write_that_creates_an_event_needs_the_right_to_create(method: str
         verb, path = "PATCH" if method == "patch" else "PUT", f"{namespace}/events/one?fieldManager=me"
         answer = await client.request(verb, path, json=event, headers=headers)
     assert answer.status_code == (201 if may_create else 403), answer.text
+
+
+async def test_default_roles_and_their_bindings_have_different_uids() -> None:
+    uids: list[str] = []
+    async with api() as client:
+        for kind in ("clusterroles", "clusterrolebindings", "roles", "rolebindings"):
+            answer = await client.get(f"/apis/rbac.authorization.k8s.io/v1/{kind}")
+            uids += [item["metadata"]["uid"] for item in answer.json()["items"]]
+    assert len(uids) > 20
+    assert len(set(uids)) == len(uids)
