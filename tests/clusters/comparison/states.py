@@ -119,7 +119,12 @@ async def read(plane: Plane) -> dict[int, State]:
         for owner, path, value in part:
             if (seed := seed_of(owner)) is not None:
                 states.setdefault(seed, {})[path] = cast("Json", _comparable(value))
-    taints = {item["metadata"]["name"]: _taints(item) for item in await plane.items(fleet.CLUSTERS)}
+    # A leaving cluster that Karmada still shows may have left Reballast already.
+    taints = {
+        item["metadata"]["name"]: _taints(item)
+        for item in await plane.items(fleet.CLUSTERS)
+        if "deletionTimestamp" not in item["metadata"]
+    }
     for state in states.values():
         state["taints"] = cast("Json", _comparable(taints))
     return states
