@@ -3,13 +3,10 @@
 Level-triggered: decisions follow from the current state. The flags of a key only show which deciders to skip.
 """
 
-from collections.abc import Set as AbstractSet
-
 from engine.deciders import (
     application_failover,
     dependency_requests,
     dispatch,
-    eviction_rules,
     overall_quotas,
     preemption,
     preemption_victims,
@@ -26,7 +23,7 @@ from engine.deciders.facts import Facts
 from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Binding, ShardState
 from engine.deciders.step_outputs import Outputs, View
-from engine.domain.bindings import SUCCESS, Suspension
+from engine.domain.bindings import Suspension
 from events import decisions
 
 _PROPAGATES = states.SPEC | states.POLICY
@@ -50,16 +47,16 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[None]:
     left = required_bindings.NO_CLUSTERS
     if flags & _REQUIRES and binding.key in view.shard.needs:
         left = yield from required_bindings.decide(binding, view)
-    freed: AbstractSet[str] = frozenset()
+    is_freed = False
     if binding.declared is not None:
         # If the owner of quotas or of a workload group has answered, the scheduling pass that waited for the answer
         # runs below. The pass may place evicted replicas, so their evictions must not end before it.
         is_changed = binding.generation != before or bool(flags & _ANSWERED)
-        freed = yield from taint_manager.decide(binding, view, is_changed=is_changed)
+        is_freed = yield from taint_manager.decide(binding, view, is_changed=is_changed)
         yield from application_failover.decide(binding, view)
         if binding.key in view.shard.preemptions:
             yield from preemption_victims.decide(binding, view)
-    is_changed = binding.generation != before or _may_use(freed, binding)
+    is_changed = binding.generation != before or is_freed
     is_answered = yield from scheduling.decide(binding, flags, view, is_changed=is_changed)
     yield from _settle(binding, view)
     if not is_answered:
@@ -72,15 +69,6 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[None]:
         yield from dependency_requests.decide(binding, view, preserved=preserved)
     if flags & _STATUS or binding.shown or binding.is_suspended:
         yield from status_aggregation.decide(binding, view)
-
-
-def _may_use(freed: AbstractSet[str], binding: Binding) -> bool:
-    """Whether a pass may choose a cluster whose eviction ended; ``freed`` are the reasons of such evictions.
-
-    A pass that failed without the cluster may succeed. A duplicated workload returns when the taint is gone. It does
-    not return by itself if it was unhealthy in the cluster or was preempted: it would be evicted again and again.
-    """
-    return bool(freed) and (eviction_rules.UNTOLERATED in freed or binding.condition != SUCCESS)
 
 
 def _settle(binding: Binding, view: View) -> Outputs[None]:

@@ -4,7 +4,7 @@ The tolerations are those of the last applied placement, as in Karmada. Removing
 back. The scheduler does not move a binding without policy, so the taint manager evicts it from a leaving cluster.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
@@ -27,8 +27,8 @@ RETURN_MS: Final = 5_000
 _PRODUCER: Final = "TaintManager"
 
 
-def decide(binding: Binding, view: View, *, is_changed: bool) -> Outputs[AbstractSet[str]]:
-    """End evictions that are over and start those that are due; return the reasons of those that ended.
+def decide(binding: Binding, view: View, *, is_changed: bool) -> Outputs[bool]:
+    """End evictions that are over and start those that are due; return whether a pass may use a cluster again.
 
     ``is_changed``: the scheduler has not seen the binding's current state. Then healthy replacements or a recovered
     cluster end no eviction before the next scheduling pass.
@@ -55,7 +55,24 @@ def decide(binding: Binding, view: View, *, is_changed: bool) -> Outputs[Abstrac
     is_restored = yield from last_copy.restore(binding, ended_evictions, view)
     if not is_restored and binding.claim is None:
         yield from last_copy.decide_unclaimed(binding)
-    return frozenset(eviction.task.reason for eviction in ended_evictions)
+    return _frees_cluster(binding, ended_evictions, view)
+
+
+def _frees_cluster(binding: Binding, ended: Sequence[eviction_rules.Ended], view: View) -> bool:
+    """Whether a scheduling pass may use a cluster whose eviction ended.
+
+    A pass that failed without the cluster may succeed. A duplicated workload returns if the taint is gone. It does not
+    return by itself to a taint that it tolerates for some seconds, nor after another eviction: it would be evicted
+    again and again.
+    """
+    return bool(ended) and (
+        binding.condition != SUCCESS
+        or any(
+            eviction.task.reason == eviction_rules.UNTOLERATED
+            and _tolerates(binding, eviction.task.cluster, view.facts, view.placements)
+            for eviction in ended
+        )
+    )
 
 
 def _due_evictions(binding: Binding, view: View) -> Iterator[decisions.EvictionStarted]:

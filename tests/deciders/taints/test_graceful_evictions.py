@@ -3,6 +3,7 @@
 import pytest
 
 from engine.deciders import eviction_rules
+from events.json_values import Json
 from tests.builders import inputs, manifests
 from tests.builders.inputs import capacity, deployment, joined, policy, tainted, untainted
 from tests.builders.manifests import AGGREGATED, DUPLICATED, DYNAMIC, on
@@ -119,6 +120,19 @@ async def test_duplicated_workload_returns_if_the_taint_was_removed_during_its_e
     await story.report(web, "member2")
     assert set(story.placed(web)) == set(MEMBERS)
     assert await finished_evictions(story) == [eviction_rules.EndReason.REPLACEMENT_HEALTHY]
+
+
+async def test_duplicated_workload_does_not_return_by_itself_to_a_taint_that_it_tolerates_for_a_while(
+    story: Story,
+) -> None:
+    tolerations: list[Json] = [{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 3}]
+    placement = on(*MEMBERS, scheduling=DUPLICATED, clusterTolerations=tolerations)
+    await story.submit(policy("p", placement), deployment("web", 2))
+    await story.report(WEB, "member2")
+    await story.submit(tainted("member1", "NoExecute"))
+    await story.pass_s(600)
+    assert await finished_evictions(story) == [eviction_rules.EndReason.REPLACEMENT_HEALTHY]
+    assert await story.replicas(WEB) == {"member2": 2}
 
 
 async def test_duplicated_workload_stays_away_while_the_taint_remains(story: Story) -> None:
