@@ -162,7 +162,8 @@ NO_PRECONDITIONS: Final = Preconditions()
 class DeleteOptions(Struct, frozen=True, kw_only=True):
     """The options of a deletion.
 
-    ``orphans`` says that the object's dependents stay, ``is_foreground`` that they are deleted before it.
+    With ``orphans`` the API server keeps the dependents of the object; with ``is_foreground`` it deletes the dependents
+    before the object.
     """
 
     dry_run: bool = False
