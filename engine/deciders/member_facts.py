@@ -2,9 +2,10 @@
 
 import bisect
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Final, TypeAlias
 
-from engine.domain.clusters import DEFAULT_MODELS, Cluster
+from engine.domain.clusters import Cluster
 from engine.kubeapi.values import quantity
 from engine.objects import clusters as manifests
 from engine.placement import requests
@@ -12,6 +13,8 @@ from events import clusters, times
 
 QuotaAmounts: TypeAlias = dict[str, dict[str, dict[str, int]]]
 """Unused amounts of ResourceQuotas by namespace, cluster and resource: cpu in millicores, others in whole units."""
+
+_CACHED_MODELS_MAX: Final = 256
 
 
 class Queue:
@@ -45,7 +48,8 @@ class Queue:
         return self._order
 
 
-def _models(grades: Iterable[clusters.ResourceGrade]) -> tuple[manifests.ResourceModel, ...]:
+@lru_cache(_CACHED_MODELS_MAX)
+def _models(grades: tuple[clusters.ResourceGrade, ...]) -> tuple[manifests.ResourceModel, ...]:
     return tuple(
         manifests.ResourceModel(
             grade=model.grade,
@@ -55,14 +59,9 @@ def _models(grades: Iterable[clusters.ResourceGrade]) -> tuple[manifests.Resourc
     )
 
 
-_DEFAULT_MODELS: Final = _models(DEFAULT_MODELS)
-"""Used if a cluster reports its nodes by grade, which agents of Karmada do; others report no nodes for these grades."""
-
-
 def manifest(name: str, cluster: Cluster) -> manifests.ClusterManifest:
     """Return the fields of a cluster that scheduling reads."""
     spec = cluster.spec
-    models = _models(spec.resource_models) if spec.resource_models else _DEFAULT_MODELS
     enablements = tuple(
         manifests.ApiEnablement(
             group_version=api.group_version,
@@ -81,7 +80,7 @@ def manifest(name: str, cluster: Cluster) -> manifests.ClusterManifest:
             region=spec.region,
             zones=spec.zones,
             taints=tuple(map(_taint, spec.taints)),
-            resource_models=models,
+            resource_models=_models(spec.models_in_use),
             sync_mode=spec.sync_mode,
         ),
         status=manifests.ClusterStatus(

@@ -55,6 +55,11 @@ class Spec(Struct, frozen=True, array_like=True):
     annotations: dict[str, str] = {}
     managed_fields: tuple[shapes.FieldsOwner, ...] = ()
 
+    @property
+    def models_in_use(self) -> tuple[clusters.ResourceGrade, ...]:
+        """The resource models by which agents of Karmada count nodes: Karmada's defaults if clients set none."""
+        return self.resource_models or DEFAULT_MODELS
+
 
 class Health(Struct, frozen=True, array_like=True, gc=False):
     """Health of the cluster's control plane.

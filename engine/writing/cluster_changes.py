@@ -16,7 +16,7 @@ from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
 from projections.clusters import Cluster
 from projections.documents import field_owners
-from projections.documents.clusters import FINALIZER, plurals, shown_models
+from projections.documents.clusters import FINALIZER, plurals
 
 
 def leaving(cluster: Cluster) -> clusters.ClusterLeaving:
@@ -219,7 +219,7 @@ def _models(grades: Sequence[object], cluster: Cluster | None) -> tuple[clusters
     If they equal the models that reads show, return those of ``cluster``, so that shown defaults are not recorded.
     """
     models = tuple(_grade(item) for item in grades)
-    return cluster.spec.resource_models if cluster and models == shown_models(cluster.spec) else models
+    return cluster.spec.resource_models if cluster and models == cluster.spec.models_in_use else models
 
 
 def _grade(value: object) -> clusters.ResourceGrade:

@@ -6,7 +6,7 @@ from typing import Final, TypedDict
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from engine.domain.clusters import DEFAULT_MODELS, Spec
+from engine.domain.clusters import Spec
 from events import clusters as events
 from events import keys, shapes, times
 from events.kube_fields import Condition, ManagedFieldsEntry, ObjectMeta
@@ -115,7 +115,7 @@ def cluster_document(cluster: Cluster, *, managed: bool = False) -> KubeObject:
         "zones": list(spec.zones),
         "taints": [_taint(taint) for taint in spec.taints],
         # Encoded and decoded, because patches and the write path change and read lists, not tuples.
-        "resourceModels": msgspec.json.decode(msgspec.json.encode(shown_models(spec))),
+        "resourceModels": msgspec.json.decode(msgspec.json.encode(spec.models_in_use)),
     }
     metadata = _metadata(cluster)
     if managed:
@@ -146,11 +146,6 @@ def _metadata(cluster: Cluster) -> ObjectMeta:
     if spec.annotations:
         metadata["annotations"] = spec.annotations
     return metadata
-
-
-def shown_models(spec: Spec) -> tuple[events.ResourceGrade, ...]:
-    """Return the cluster's resource models, or Karmada's defaults, by which agents of Karmada count nodes."""
-    return spec.resource_models or DEFAULT_MODELS
 
 
 def enablements(apis: Iterable[events.ApiKind]) -> list[ApiEnablement]:
