@@ -52,6 +52,7 @@ class Election:
         self._until_s = 0.0
         self._seen = ("", 0.0)
         self._was_leading: bool | None = None
+        """None before the first attempt to get the lease, so that the first result is logged."""
         self.term = 0
         """How often this process has begun to lead; a lease that lapsed and was renewed begins another term."""
 
