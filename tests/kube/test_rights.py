@@ -170,6 +170,14 @@ def test_cluster_role_aggregates_by_expressions(selector: object, fits: bool) ->
     assert known.may(ALICE, Act(verb="get", group="example.io", resource="foos")) == fits
 
 
+def test_editors_of_a_namespace_may_change_its_bindings_but_not_its_quota() -> None:
+    values = [*bootstrap_roles.objects(), binding("b", "edit", user("alice"), namespace="shop")]
+    quotas, policy = "federatedresourcequotas", "policy.karmada.io"
+    assert may(values, ALICE, "patch", "resourcebindings", group="work.karmada.io", namespace="shop")
+    assert may(values, ALICE, "get", quotas, group=policy, namespace="shop")
+    assert not may(values, ALICE, "patch", quotas, group=policy, namespace="shop")
+
+
 def test_builtin_roles_permit_self_reviews_and_discovery_to_all() -> None:
     known = parsing.rights(bootstrap_roles.objects())
     review = Act(verb="create", group="authorization.k8s.io", resource="selfsubjectaccessreviews")

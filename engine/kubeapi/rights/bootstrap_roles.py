@@ -36,16 +36,21 @@ _DISCOVERY: Final = (
     "/version/",
 )
 _PUBLIC: Final = ("/healthz", "/livez", "/readyz", "/version", "/version/")
-_POLICIES: Final = (
+_EDITED_KARMADA: Final = (
     "cronfederatedhpas autoscaling.karmada.io",
     "federatedhpas autoscaling.karmada.io",
-    "federatedresourcequotas policy.karmada.io",
     "multiclusteringresses networking.karmada.io",
     "multiclusterservices networking.karmada.io",
     "overridepolicies policy.karmada.io",
     "propagationpolicies policy.karmada.io",
+    "resourcebindings work.karmada.io",
 )
-_MADE: Final = ("resourcebindings work.karmada.io", "works work.karmada.io")
+# A quota limits the editors of its namespace, so they may not change it.
+_VIEWED_KARMADA: Final = (
+    *_EDITED_KARMADA,
+    "federatedresourcequotas policy.karmada.io",
+    "works work.karmada.io",
+)
 _VIEWED: Final = _split(
     "configmaps endpoints events limitranges namespaces persistentvolumeclaims "
     "persistentvolumeclaims/status pods pods/log pods/status replicationcontrollers "
@@ -87,8 +92,8 @@ def _roles() -> list[KubeObject]:
         _role("system:aggregate-to-admin", _admin(), {"admin"}),
         _role("system:aggregate-to-edit", _edit(), {"edit"}),
         _role("system:aggregate-to-view", _view(), {"view"}),
-        _role("karmada-edit", _of_policies(_CHANGE, _POLICIES), {"admin", "edit"}),
-        _role("karmada-view", _of_policies(_READ, (*_POLICIES, *_MADE)), {"admin", "edit", "view"}),
+        _role("karmada-edit", _of_karmada(_CHANGE, _EDITED_KARMADA), {"admin", "edit"}),
+        _role("karmada-view", _of_karmada(_READ, _VIEWED_KARMADA), {"admin", "edit", "view"}),
         _role("system:basic-user", reviews),
         _role("system:discovery", [Rule(verbs=("get",), paths=_DISCOVERY)]),
         _role("system:public-info-viewer", [Rule(verbs=("get",), paths=_PUBLIC)]),
@@ -198,7 +203,7 @@ def _view() -> list[Rule]:
     ]
 
 
-def _of_policies(verbs: tuple[str, ...], listed: tuple[str, ...]) -> list[Rule]:
+def _of_karmada(verbs: tuple[str, ...], listed: tuple[str, ...]) -> list[Rule]:
     groups: dict[str, list[str]] = {}
     for resource in listed:
         plural, group = resource.split()
