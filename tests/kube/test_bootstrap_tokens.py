@@ -31,7 +31,7 @@ def token(
 
 
 def test_token_authenticates_a_user_of_its_groups() -> None:
-    groups = "system:bootstrappers:b, system:bootstrappers:a,,system:bootstrappers:b"
+    groups = "system:bootstrappers:b,system:bootstrappers:a,system:bootstrappers:b"
     assert bootstrap_tokens.user(token({"auth-extra-groups": groups}), SECRET, NOW_MS) == rbac.User(
         name="system:bootstrap:abcdef",
         groups=(
@@ -43,8 +43,16 @@ def test_token_authenticates_a_user_of_its_groups() -> None:
     )
 
 
-@pytest.mark.parametrize("groups", ["system:masters", "system:bootstrappers:a,system:masters"])
-def test_token_for_other_groups_is_invalid(groups: str) -> None:
+@pytest.mark.parametrize(
+    "groups",
+    [
+        "system:masters",
+        "system:bootstrappers:a,system:masters",
+        "system:bootstrappers:a, system:bootstrappers:b",
+        "system:bootstrappers:a,",
+    ],
+)
+def test_token_for_other_or_malformed_groups_is_invalid(groups: str) -> None:
     assert bootstrap_tokens.user(token({"auth-extra-groups": groups}), SECRET, NOW_MS) is None
 
 

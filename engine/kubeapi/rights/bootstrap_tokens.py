@@ -37,7 +37,8 @@ def user(value: KubeObject, secret: str, now_ms: int) -> User | None:
     data = _valid(value, now_ms, "authentication")
     if not hmac.compare_digest(data.get("token-secret", "").encode(), secret.encode()) or not secret:
         return None
-    groups = [group.strip() for group in data.get("auth-extra-groups", "").split(",") if group.strip()]
+    extra = data.get("auth-extra-groups", "")
+    groups = extra.split(",") if extra else []
     if not all(map(_GROUP.fullmatch, groups)):
         return None
     named = (BOOTSTRAPPERS, *sorted(set(groups)), AUTHENTICATED)
