@@ -22,7 +22,7 @@ from engine import loop_share
 from engine.bench import growth_inputs as inputs
 from engine.bench.runs import Progress
 from engine.bench.timing import Act
-from engine.log import memory, reading
+from engine.log import local, reading
 from engine.proof import verification
 from engine.reconcilers import replay, worker
 from events import catalogue, codec, keys, kube_objects, shapes, times, topics
@@ -134,7 +134,7 @@ class _World:
     """A worker on a log in memory, with a constant clock."""
 
     def __init__(self) -> None:
-        self.log = memory.MemoryLog()
+        self.log = local.MemoryLog()
         self.worker = worker.Worker(self.log, lambda: _START_MS)
         self._appended = 0
 

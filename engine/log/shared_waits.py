@@ -35,28 +35,6 @@ class EndSignal:
         await asyncio.shield(self._moved)
 
 
-class LocalLog:
-    """The end of a ``port.NumberedLog`` to which no other process appends: this process knows all records."""
-
-    def __init__(self, number: int = 0) -> None:
-        self._end = EndSignal(number)
-
-    def last_number(self) -> int:
-        return self._end.number
-
-    async def level(self) -> None:
-        """Return at once: this process knows all records."""
-
-    def change_count(self) -> int:
-        return self.last_number()
-
-    async def newest(self) -> int:
-        return self.last_number()
-
-    async def wait(self, after: int) -> None:
-        await self._end.wait(after)
-
-
 class SharedRequest(Generic[_Answer]):
     """Runs one request for all callers that arrive while the previous request is in flight.
 

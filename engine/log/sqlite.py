@@ -21,7 +21,7 @@ from typing import IO, Final, Self, TypeVar
 import msgspec
 
 from engine import private_files
-from engine.log import port, shared_waits, sqlite_table, tail
+from engine.log import local, port, sqlite_table, tail
 from events import records
 from events.records import Record, StoredRecord
 
@@ -73,7 +73,7 @@ class _Files(msgspec.Struct):
         self.lock.close()
 
 
-class SqliteLog(shared_waits.LocalLog):
+class SqliteLog(local.LocalLog):
     """A ``port.Log`` in ``directory/log.sqlite``; use ``open``."""
 
     def __init__(self, files: _Files) -> None:

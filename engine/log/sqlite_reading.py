@@ -4,11 +4,11 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.log import port, shared_waits, sqlite_share, sqlite_table
+from engine.log import local, port, sqlite_share, sqlite_table
 from events.records import Record, StoredRecord
 
 
-class SqliteReader(shared_waits.LocalLog):
+class SqliteReader(local.LocalLog):
     """A log that ends where the file ended at construction, for long work in a separate thread.
 
     Another process may hold and extend the file meanwhile. Reads block, and appends are refused.

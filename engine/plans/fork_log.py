@@ -3,65 +3,36 @@
 Nothing is written to the forked log. Records that are appended to it later are not visible in the fork.
 """
 
-from collections.abc import Sequence
-
-from engine.log import port, reading, shared_waits
-from events import catalogue, ids, records
-from events.records import Record, StoredRecord
+from engine.log import local, port, reading
+from events import catalogue, ids
+from events.records import StoredRecord
 
 
-class ForkLog(shared_waits.LocalLog):
-    """A ``port.NumberedLog`` over another log, which is only read."""
+class ForkLog(local.MemoryLog):
+    """A ``port.NumberedLog`` over another log, which is only read; it belongs to its owner, who closes it."""
 
     def __init__(self, base: port.NumberedLog, ends: port.Ends, number: int) -> None:
-        super().__init__(number)
+        super().__init__(ends, number)
         self.base = base
         """The log that is forked. A process that continues the fork sets its own connection."""
-        self._base_ends = dict(ends)
-        self._ends = dict(ends)
-        self._number = number
-        self._partitions: dict[tuple[str, int], list[StoredRecord]] = {}
-        self.added: list[StoredRecord] = []
-        """The records that only the fork has, in order."""
-
-    async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
-        stored: list[StoredRecord] = []
-        for record in batch:
-            slot = (record.topic, record.partition)
-            offset = self._ends.get(slot, 0)
-            entry = records.stored(record, offset, self.last_number() + 1)
-            self._ends[slot] = offset + 1
-            self._partitions.setdefault(slot, []).append(entry)
-            self.added.append(entry)
-            stored.append(entry)
-            self._end.move(entry.number)
-        return stored
 
     async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
-        base_end = self._base_ends.get((topic, partition), 0)
-        if start < base_end:
-            batch = await self.base.read(topic, partition, start, min(limit, base_end - start))
-            batch = [record for record in batch if record.offset < base_end]
-            if batch:
+        end = self.base_ends.get((topic, partition), 0)
+        if start < end:
+            batch = await self.base.read(topic, partition, start, min(limit, end - start))
+            # Without any, only control records of the brokers are left before the end.
+            if batch := [record for record in batch if record.offset < end]:
                 return batch
-            start = base_end  # only control records of the brokers are left
-        added = self._partitions.get((topic, partition), [])
-        return added[start - base_end : start - base_end + limit]
+        return await super().read(topic, partition, start, limit)
 
     async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
-        if after < self._number:
-            return await self.base.read_all(after, min(limit, self._number - after))
-        return self.added[after - self._number : after - self._number + limit]
-
-    def ends(self) -> port.Ends:
-        return self._ends
+        if (left := self.base_number - after) > 0:
+            return await self.base.read_all(after, min(limit, left))
+        return await super().read_all(after, limit)
 
     async def wait(self, after: int) -> None:
         """Raise LogError: nothing appends to a fork between its turns, so waiting would never end."""
         raise port.LogError(f"a fork has no records after {after} before its next turn")
-
-    async def aclose(self) -> None:
-        """Do nothing: the log that was forked belongs to its owner."""
 
 
 async def fork(base: port.NumberedLog, number: int | None = None) -> ForkLog:

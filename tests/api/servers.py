@@ -24,7 +24,7 @@ from engine.http.kube.write_modes import planned
 from engine.http.services import Services
 from engine.http.sessions import Login
 from engine.karmada.default_tolerations import TolerationSeconds
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from engine.log.port import NumberedLog
 from engine.plans import planning, questions
 from engine.proof import verification

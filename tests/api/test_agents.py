@@ -17,7 +17,7 @@ from engine.http.services import Services
 from engine.http.tunnels import Call, NotReachableError, Queued
 from engine.kubeapi.rights import service_tokens
 from engine.log import port
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from events import clusters, codec, health, keys, records, shapes, specs, topics, works
 from projections import query
 from tests.api import feeds

@@ -7,7 +7,7 @@ import pytest
 from engine.controllers.autoscaling import Autoscaling
 from engine.domain import marks
 from engine.http.kube.app import create_app
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from engine.log.port import LogError
 from events.json_values import Json, object_at
 from events.records import Record, StoredRecord

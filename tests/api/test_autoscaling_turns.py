@@ -10,7 +10,7 @@ from engine.controllers.autoscaling import Autoscaling
 from engine.domain import marks
 from engine.http.kube.app import create_app
 from engine.http.services import Services
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
 from tests.api.kube.client import MERGE

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.http.services import Services
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from engine.reconcilers.worker import Worker
 from engine.simulation import defaults
 from engine.simulation.member_fleet import Members

@@ -13,7 +13,7 @@ from engine.controllers.writes import Objects
 from engine.http.kube.app import create_app
 from engine.http.services import Services
 from engine.kubeapi.schema.resources import Catalogue, Resource
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from engine.log.port import LogError, OutcomeUnknownError
 from events.json_values import Json, at, object_at, objects_at
 from events.kube_objects import KubeObject

@@ -8,7 +8,7 @@ import pytest
 
 from engine.http.query import live_feed
 from engine.http.services import Services
-from engine.log import memory, port
+from engine.log import local, port
 from events.records import StoredRecord
 from tests.api.servers import client, kube_client, serving
 from tests.projections.stories import Story
@@ -16,7 +16,7 @@ from tests.projections.stories import Story
 CUT = 20
 
 
-class CutLog(memory.MemoryLog):
+class CutLog(local.MemoryLog):
     """A log without the records up to the number ``cut``."""
 
     cut = 0

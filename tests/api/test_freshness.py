@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from engine.log import port, shared_waits
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from events.records import Record, StoredRecord
 from tests.api.servers import TOKEN, client, kube_client, serving
 from tests.api.story_records import moved

@@ -8,7 +8,7 @@ import pytest
 from engine.http.query import live_feed, parameters, record_pages
 from engine.http.services import Services
 from engine.log import port
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from events.records import StoredRecord
 from projections.runner import Projector
 from tests.api.servers import client, serving

@@ -8,7 +8,7 @@ import pytest
 
 from engine.cli.karmada import states
 from engine.http.pages import binding_values, cluster_values
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from engine.objects import bindings
 from events import clusters, codec, json_values, observations, records
 from events.json_values import Json

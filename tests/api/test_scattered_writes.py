@@ -8,7 +8,7 @@ import pytest
 from msgspec import Struct
 
 from engine.kubeapi.errors.status_objects import StatusError
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from engine.writing import mutations
 from engine.writing.mutations import Action, Edited, Problem, Written
 from engine.writing.object_changes import Change, Removal

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from engine.http import monitoring
-from engine.log import memory, port
+from engine.log import local, port
 from engine.reconcilers import worker, worker_metrics
 from events import topics
 from events.client import statements
@@ -18,7 +18,7 @@ from tests.builders.inputs import joined
 pytestmark = pytest.mark.virtual_time
 
 
-class Failing(memory.MemoryLog):
+class Failing(local.MemoryLog):
     """A log in memory whose appends fail while ``fails`` is set."""
 
     fails = False

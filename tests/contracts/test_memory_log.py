@@ -3,13 +3,13 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from engine.log import memory, port
+from engine.log import local, port
 from tests.contracts import log_contract
 
 
 class TestMemoryLog(log_contract.LogContract):
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[port.NumberedLog]:
-        log = memory.MemoryLog()
+        log = local.MemoryLog()
         yield log
         await log.aclose()

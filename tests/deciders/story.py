@@ -10,7 +10,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from engine.deciders.state import Binding
-from engine.log import memory, port
+from engine.log import local, port
 from engine.reconcilers import worker
 from events import catalogue, codec, decisions, health, keys, kube_objects, records, shapes, topics, works
 from events.records import Envelope
@@ -32,7 +32,7 @@ class Running(Struct, frozen=True):
     suspended: bool = False
 
 
-class Raced(memory.MemoryLog):
+class Raced(local.MemoryLog):
     """In-memory log that appends foreign records (``first``) just before the next batch, to provoke a race."""
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ from cloudevents.core.v1.event import CloudEvent
 from engine.exports import formats, log_files
 from engine.exports.formats import ExportError, Format
 from engine.exports.log_files import EVERYTHING, Filters, Manifest
-from engine.log import memory, port
+from engine.log import local, port
 from engine.proof import verification
 from events import records, times, topics
 from events.json_values import Json
@@ -38,7 +38,7 @@ async def exported(
 
 
 async def imported(directory: Path, into: port.NumberedLog | None = None) -> port.NumberedLog:
-    log = into or memory.MemoryLog()
+    log = into or local.MemoryLog()
     await log_files.load(log, directory, _silent)
     return log
 
@@ -98,7 +98,7 @@ async def test_interrupted_export_continues_behind_its_last_whole_file(
     assert await logs.all_records(await imported(tmp_path)) == await logs.all_records(log)
 
 
-class _Broken(memory.MemoryLog):
+class _Broken(local.MemoryLog):
     """A log that cannot be read from number 30 on."""
 
     def __init__(self, history: list[StoredRecord]) -> None:
@@ -155,7 +155,7 @@ async def test_log_with_gaps_is_not_imported(tmp_path: Path) -> None:
         await imported(tmp_path)
 
 
-class _Gappy(memory.MemoryLog):
+class _Gappy(local.MemoryLog):
     """A log without number 5, as numbers on Kafka have gaps."""
 
     def __init__(self, history: list[StoredRecord]) -> None:
@@ -196,7 +196,7 @@ async def test_export_of_another_range_names_the_range_that_continues_it(tmp_pat
 
 
 async def test_range_without_a_begin_has_events_from_before_1970(tmp_path: Path) -> None:
-    log = memory.MemoryLog()
+    log = local.MemoryLog()
     head = records.Envelope(id="1", source="/clock", type="example.started.v1", time="1969-12-31T23:59:59Z")
     await log.append([records.record(topics.SPECS, 0, "old", records.to_headers(head), b"{}")])
     await log.append([records.record(topics.SPECS, 0, "timeless", {}, b"{}")])
@@ -243,7 +243,7 @@ async def test_each_foreign_event_is_one_line_of_json(
     value: bytes, field: str, content: object, tmp_path: Path
 ) -> None:
     headers = {"ce_specversion": "1.0", "ce_id": "1", "ce_source": "/shop", "ce_type": "shop.sold"}
-    log = memory.MemoryLog()
+    log = local.MemoryLog()
     await log.append([records.record(topics.SPECS, 0, "key", headers, value)])
     await exported(log, tmp_path, "cloudevents")
     (line,) = lines(tmp_path)
@@ -254,7 +254,7 @@ async def test_each_foreign_event_is_one_line_of_json(
 async def test_structured_events_have_attributes_too(tmp_path: Path) -> None:
     attributes = {"id": "1", "source": "/shop", "type": "shop.sold", "time": "2026-11-20T10:00:00Z"}
     value = json.dumps({"specversion": "1.0", **attributes, "subject": "shop/web", "data": {}}).encode()
-    log = memory.MemoryLog()
+    log = local.MemoryLog()
     await log.append([records.record(topics.SPECS, 0, "key", {"content-type": records.STRUCTURED}, value)])
     at_ms = times.from_text(attributes["time"])
     chosen = Filters(namespaces=("shop",), since_ms=at_ms, until_ms=at_ms + 1)
@@ -272,7 +272,7 @@ async def test_structured_event_with_line_breaks_is_one_line(tmp_path: Path) -> 
     value = (
         b'{"specversion": "1.0", "id": "1",\n"source": "/shop", "type": "shop.sold", "data": {\n"one": 1}}'
     )
-    log = memory.MemoryLog()
+    log = local.MemoryLog()
     await log.append([records.record(topics.SPECS, 0, "key", {"content-type": records.STRUCTURED}, value)])
     await exported(log, tmp_path, "cloudevents")
     (line,) = lines(tmp_path)
@@ -319,7 +319,7 @@ async def test_export_with_a_changed_file_is_not_imported_in_part(
     assert len(manifest.files) > 1
     with (tmp_path / manifest.files[-1].name).open("ab") as file:
         file.write(b" ")
-    log = memory.MemoryLog()
+    log = local.MemoryLog()
     with pytest.raises(ExportError, match="was changed"):
         await imported(tmp_path, log)
     assert log.last_number() == 0
@@ -331,7 +331,7 @@ async def test_export_without_its_last_file_is_not_imported_in_part(
     manifest = await exported_to_small_files(await logs.played(), tmp_path, monkeypatch)
     cut = msgspec.structs.replace(manifest, files=manifest.files[:-1])
     (tmp_path / log_files.MANIFEST).write_bytes(msgspec.json.encode(cut))
-    log = memory.MemoryLog()
+    log = local.MemoryLog()
     with pytest.raises(ExportError, match=f"number {manifest.files[-1].first} is missing"):
         await imported(tmp_path, log)
     assert log.last_number() == 0
@@ -343,7 +343,7 @@ async def test_export_with_a_gap_in_a_later_file_is_not_imported_in_part(
     gappy = _Gappy(await logs.all_records(await logs.played()))
     manifest = await exported_to_small_files(gappy, tmp_path, monkeypatch, file_bytes=500, read_records=3)
     assert manifest.files[0].last < 5
-    log = memory.MemoryLog()
+    log = local.MemoryLog()
     with pytest.raises(ExportError, match="number 5 is missing"):
         await imported(tmp_path, log)
     assert log.last_number() == 0

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from engine.simulation import member_fleet, specs, state
 from engine.simulation.reports import SHIFT_MS, SOURCE
 from engine.works import templates

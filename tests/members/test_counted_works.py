@@ -2,13 +2,13 @@
 
 import asyncio
 
-from engine.log import memory
+from engine.log import local
 from engine.simulation import counted_works
 from events import records, topics
 
 
 async def test_other_tasks_run_while_a_long_history_is_read() -> None:
-    log = memory.MemoryLog()
+    log = local.MemoryLog()
     await log.append([records.record(topics.DECISIONS, 0, "0", {}, b"{}") for _ in range(3_000)])
     turns = 0
 

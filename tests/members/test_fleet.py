@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.kubeapi.values import selectors
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from engine.process import installation
 from engine.simulation import defaults, member_fleet, reports, unmanaged
 from events import clusters, codec, health, ids, keys, records, topics

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from engine import loop_share
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from engine.simulation import api_objects
 from engine.works import manifests
 from events import health, keys, shapes, works

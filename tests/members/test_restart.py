@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from engine.domain import marks
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from engine.log.port import LogError, OutcomeUnknownError
 from engine.simulation import reports, unmanaged
 from events import clusters, health, records, shapes

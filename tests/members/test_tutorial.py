@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from engine.reconcilers.worker import Worker
 from engine.simulation import defaults, member_fleet
 from events import clusters, shapes

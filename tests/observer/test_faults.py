@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from engine.agent.member_api import MemberApi
-from engine.log import memory
+from engine.log import local
 from engine.observer.observer import Observer
 from tests import recordings
 from tests.observer.disturbing import FAULTS, Disturbing, disturb, in_rounds
@@ -32,7 +32,7 @@ KINDS: Final = frozenset(
 
 
 @asynccontextmanager
-async def observing(api: Disturbing, log: memory.MemoryLog) -> AsyncGenerator[Relay]:
+async def observing(api: Disturbing, log: local.MemoryLog) -> AsyncGenerator[Relay]:
     """Serve an API, and observe it, until the block ends."""
     async with api.serving() as relay:
         client = MemberApi(api.access(relay))
@@ -47,7 +47,7 @@ async def observing(api: Disturbing, log: memory.MemoryLog) -> AsyncGenerator[Re
             await client.aclose()
 
 
-async def level(playback: Playback, log: memory.MemoryLog) -> None:
+async def level(playback: Playback, log: local.MemoryLog) -> None:
     """Return when the log has the state that the API shows."""
     async with asyncio.timeout(60):
         while await newest_versions(log) != shown(playback):
@@ -87,7 +87,7 @@ def changing(playback: Playback, api: Disturbing) -> Iterator[None]:
 
 
 async def observed_once(fault: str, seed: int, directory: Path) -> None:
-    playback, log = Playback(first_changes()), memory.MemoryLog()
+    playback, log = Playback(first_changes()), local.MemoryLog()
     playback.shown = FIRST
     api = Disturbing(playback.routes(), seed, directory)
     async with observing(api, log) as relay:

@@ -7,7 +7,7 @@ import pytest
 
 from engine.agent.kubeconfigs import Access
 from engine.agent.member_api import MemberApi
-from engine.log import memory, port
+from engine.log import local, port
 from engine.observer.observer import Observer
 from tests import recordings
 from tests.observer.observing import FIRST, level, observing, recorded
@@ -37,7 +37,7 @@ async def refusal(access: Access, log: port.NumberedLog, source: str = "/observe
 
 
 async def test_log_of_another_control_plane_is_refused_before_a_change_is_recorded() -> None:
-    before, other, log = recorded(FIRST), of_another_control_plane(), memory.MemoryLog()
+    before, other, log = recorded(FIRST), of_another_control_plane(), local.MemoryLog()
     before.shown = FIRST - 100
     async with playing(before) as access, observing(access, log):
         await level(before, log)
@@ -49,7 +49,7 @@ async def test_log_of_another_control_plane_is_refused_before_a_change_is_record
 
 
 async def test_log_of_a_control_plane_with_another_name_is_refused() -> None:
-    playback, log = recorded(FIRST), memory.MemoryLog()
+    playback, log = recorded(FIRST), local.MemoryLog()
     playback.shown = 100
     async with playing(playback) as access:
         async with observing(access, log):

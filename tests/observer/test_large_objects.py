@@ -3,7 +3,7 @@
 import msgspec
 
 from engine.cli.karmada import states
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from engine.observer import observation
 from engine.observer.observation import Observation, Observations
 from events import codec, limits, observations

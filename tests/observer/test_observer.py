@@ -8,7 +8,7 @@ import pytest
 
 from engine.agent.kubeconfigs import Access
 from engine.agent.member_api import LIST_OBJECTS
-from engine.log import memory
+from engine.log import local
 from engine.observer.observation import Observations
 from engine.observer.shadow import Shadow
 from events import observations, topics
@@ -39,7 +39,7 @@ BOOKMARKED = 1_000
 
 
 async def test_every_change_is_appended_once_while_watches_are_cut() -> None:
-    playback, log = recorded(), memory.MemoryLog()
+    playback, log = recorded(), local.MemoryLog()
     playback.shown = FIRST
     async with playing(playback) as access, observing(access, log):
         await level(playback, log)
@@ -57,7 +57,7 @@ async def test_every_change_is_appended_once_while_watches_are_cut() -> None:
 
 
 async def test_object_missing_from_a_later_list_is_deleted() -> None:
-    playback, log = recorded(FIRST), memory.MemoryLog()
+    playback, log = recorded(FIRST), local.MemoryLog()
     playback.shown = FIRST
     async with playing(playback) as access, observing(access, log) as observer:
         await level(playback, log)
@@ -77,7 +77,7 @@ async def test_object_missing_from_a_later_list_is_deleted() -> None:
 
 
 async def test_partition_loses_and_repeats_nothing() -> None:
-    playback, log = recorded(), memory.MemoryLog()
+    playback, log = recorded(), local.MemoryLog()
     playback.shown = FIRST
     async with (
         playing(playback) as access,
@@ -99,7 +99,7 @@ async def test_partition_loses_and_repeats_nothing() -> None:
 
 
 async def test_decisions_are_compared_as_in_the_recording() -> None:
-    playback, log = recorded(), memory.MemoryLog()
+    playback, log = recorded(), local.MemoryLog()
     playback.shown = FIRST
     async with playing(playback) as access, observing(access, log):
         await level(playback, log)
@@ -121,7 +121,7 @@ async def test_decisions_are_compared_as_in_the_recording() -> None:
 
 async def test_watch_continues_from_a_bookmark_without_a_list() -> None:
     """Kinds that seldom change would continue from versions that the API has forgotten."""
-    playback, log = recorded(), memory.MemoryLog()
+    playback, log = recorded(), local.MemoryLog()
     playback.shown = FIRST
     async with playing(playback) as access, observing(access, log):
         await level(playback, log)
@@ -154,7 +154,7 @@ async def test_secrets_of_policies_are_digests_in_the_log_and_config_maps_are_no
     for version, value in enumerate((*made, {**made[1], "stringData": {"k": "hunter2"}}), 1):
         metadata = {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": str(version)}
         changes.append(recordings.change("MODIFIED", {**value, "metadata": metadata}))
-    playback, log = Playback(changes), memory.MemoryLog()
+    playback, log = Playback(changes), local.MemoryLog()
     playback.shown = len(changes) - 1
     async with playing(playback) as access, observing(access, log):
         await level(playback, log)
@@ -168,7 +168,7 @@ async def test_secrets_of_policies_are_digests_in_the_log_and_config_maps_are_no
 
 
 async def test_list_whose_pages_expire_is_read_at_once() -> None:
-    playback, log = recorded(), memory.MemoryLog()
+    playback, log = recorded(), local.MemoryLog()
     playback.shown, playback.forgets_pages = FIRST, True
     assert len(playback.objects("Event")) > LIST_OBJECTS
     async with playing(playback) as access, observing(access, log):
@@ -177,7 +177,7 @@ async def test_list_whose_pages_expire_is_read_at_once() -> None:
 
 async def test_kind_whose_server_is_down_is_observed_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.observer.observer._DISCOVERED_S", 0.1)
-    playback, log = recorded(ROUND), memory.MemoryLog()
+    playback, log = recorded(ROUND), local.MemoryLog()
     playback.shown, playback.unserved = ROUND, frozenset({"Cluster"})
     async with playing(playback) as access, observing(access, log) as observer:
         while not log.last_number():
@@ -189,7 +189,7 @@ async def test_kind_whose_server_is_down_is_observed_later(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("is_compacted", [False, True])
 async def test_restarted_observer_continues(is_compacted: bool) -> None:
-    playback, log = recorded(), memory.MemoryLog()
+    playback, log = recorded(), local.MemoryLog()
     playback.shown = FIRST
     async with playing(playback) as access:
         async with observing(access, log):
@@ -208,7 +208,7 @@ async def test_restarted_observer_continues(is_compacted: bool) -> None:
 
 @pytest.mark.parametrize("is_running", [True, False])
 async def test_control_plane_restored_from_a_backup_is_listed_again(is_running: bool) -> None:
-    playback, log = recorded(FIRST), memory.MemoryLog()
+    playback, log = recorded(FIRST), local.MemoryLog()
     playback.shown = FIRST // 2
     async with playing(playback) as access:
         async with observing(access, log):
@@ -305,7 +305,7 @@ def config_map(uid: str, version: int) -> Json:
 @pytest.mark.parametrize("seed", range(5))
 async def test_nothing_is_lost_or_repeated_under_random_faults(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311  # an example, not a secret
-    playback, log = recorded(ROUND), memory.MemoryLog()
+    playback, log = recorded(ROUND), local.MemoryLog()
     playback.shown = ROUND // 4
     async with playing(playback) as access:
         for end in (ROUND // 2, ROUND):

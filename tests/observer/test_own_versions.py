@@ -7,7 +7,7 @@ from typing import Final, cast
 
 from engine.agent.discovery import Resource
 from engine.agent.member_api import Change, Listed, MemberApi
-from engine.log import memory
+from engine.log import local
 from engine.observer.observer import Observer
 from events import observations
 from events.json_values import Json
@@ -65,7 +65,7 @@ def _object(resource: Resource, version: int, spec: Json, uid: str | None) -> Ku
     )
 
 
-async def _watch_all(log: memory.MemoryLog, api: _Api) -> None:
+async def _watch_all(log: local.MemoryLog, api: _Api) -> None:
     """Observe until all kinds are watched and their objects are in the log."""
     observer = Observer(cast("MemberApi", api), log, "/observed/test", lambda: 1_000)
     async with background(observer.run()):
@@ -77,7 +77,7 @@ async def _watch_all(log: memory.MemoryLog, api: _Api) -> None:
 
 
 async def test_restarted_observer_takes_versions_of_their_own_for_no_restore() -> None:
-    log = memory.MemoryLog()
+    log = local.MemoryLog()
     await _watch_all(log, _Api())
     before = await observed(log)
     api = _Api()
@@ -88,7 +88,7 @@ async def test_restarted_observer_takes_versions_of_their_own_for_no_restore() -
 
 
 async def test_observer_restarts_after_an_object_without_a_valid_uid() -> None:
-    log = memory.MemoryLog()
+    log = local.MemoryLog()
     await _watch_all(log, _Api(None))
     before = await observed(log)
     await _watch_all(log, _Api(None))

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from engine.log import memory
+from engine.log import local
 from engine.observer.shadow import KNOWN, SAME, UNEXPLAINED, Shadow
 from events import observations
 from events.observations import DecisionCompared
@@ -120,7 +120,7 @@ def test_decision_before_the_change_that_it_follows_from_is_explained_later() ->
 @pytest.mark.parametrize("seed", range(2 * ROUNDS))
 async def test_compaction_in_the_middle_loses_no_state_and_invents_no_difference(seed: int) -> None:
     plane = synthetic.played(seed, MOVES)
-    playback, log = Playback(plane.changes), memory.MemoryLog()
+    playback, log = Playback(plane.changes), local.MemoryLog()
     count = len(plane.changes)
     playback.shown = count // 4
     async with playing(playback) as access:

@@ -21,7 +21,7 @@ from engine.agent.kubeconfigs import Access
 from engine.agent.member_api import LIST_OBJECTS, MemberApi
 from engine.bench import karmada_api
 from engine.identity import certificates
-from engine.log import memory
+from engine.log import local
 from tests.agent.certificates import client_certificate
 from tests.observer.observing import FIRST, ROUND, level, observing, recorded
 from tests.observer.playback import Playback, playing
@@ -97,7 +97,7 @@ async def secured(playback: Playback, directory: Path) -> AsyncGenerator[Secured
 
 
 async def test_renewed_files_of_the_kubeconfig_are_used(tmp_path: Path) -> None:
-    playback, log = recorded(FIRST), memory.MemoryLog()
+    playback, log = recorded(FIRST), local.MemoryLog()
     playback.shown = ROUND
     async with secured(playback, tmp_path) as api, observing(await api.access(**TRUSTING), log):
         await level(playback, log)

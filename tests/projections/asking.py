@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from events.records import Record
 from events.validation import manifests
 from projections.port import Rows

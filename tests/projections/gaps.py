@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from events import records
 from events.records import Record, StoredRecord
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from events import clusters, specs
 from events.records import StoredRecord
 from events.validation import manifests

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 from msgspec import structs
 
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from events import keys, kube_objects, policies, shapes, specs, works
 from events.records import Record
 from events.validation import manifests

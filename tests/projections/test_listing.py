@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from events import policies, shapes
 from events.json_values import Json
 from tests.builders.inputs import (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from engine.simulation.specs import joined_event
 from events import (
     chain,

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from engine.log import memory, port, sqlite
+from engine.log import local, port, sqlite
 from engine.placement.requests import Request
 from events import records
 from events.records import StoredRecord
@@ -27,7 +27,7 @@ async def play(story: Story, replicas: int | None = None) -> None:
     await story.submit(rebalancer("demo", ref("web"), ref("nobody")))
 
 
-async def played(replicas: int | None = None) -> memory.MemoryLog:
+async def played(replicas: int | None = None) -> local.MemoryLog:
     """Return the log of a played history."""
     story = Story()
     await play(story, replicas)
@@ -38,9 +38,9 @@ async def all_records(log: port.NumberedLog) -> list[StoredRecord]:
     return await log.read_all(0, log.last_number())
 
 
-async def copied(history: Iterable[StoredRecord]) -> memory.MemoryLog:
+async def copied(history: Iterable[StoredRecord]) -> local.MemoryLog:
     """Return a log with these records, appended as they are."""
-    log = memory.MemoryLog()
+    log = local.MemoryLog()
     await log.append(to_append(history))
     return log
 
@@ -67,7 +67,7 @@ def changed_mode(_: Request) -> str:
     return "Careless"
 
 
-class CountingLog(memory.MemoryLog):
+class CountingLog(local.MemoryLog):
     """A log that counts the records that its readers get."""
 
     def __init__(self) -> None:

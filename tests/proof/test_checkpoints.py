@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from engine.log import memory, port
+from engine.log import local, port
 from engine.process import checkpointing
 from engine.proof import checkpoints, signing, verification
 from engine.proof.checkpoints import Checkpoint
@@ -72,7 +72,7 @@ async def test_log_contains_its_own_checkpoints() -> None:
 
 
 async def test_log_agrees_with_no_checkpoints() -> None:
-    assert await checkpoints.differing(memory.MemoryLog(), []) == []
+    assert await checkpoints.differing(local.MemoryLog(), []) == []
 
 
 async def test_checkpoints_of_one_history_are_equal_however_often_they_are_made() -> None:
@@ -260,7 +260,7 @@ async def test_checkpoint_that_cannot_be_written_is_logged(
 
 async def test_schedule_signs_new_records_and_once_more_at_the_stop(tmp_path: Path) -> None:
     path = tmp_path / "signed.jsonl"
-    log = memory.MemoryLog()
+    log = local.MemoryLog()
     history = await logs.all_records(await logs.played())
     stopping = asyncio.Event()
     schedule = checkpointing.Schedule(PRIVATE, 0.01, str(path))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.deciders import scheduling
-from engine.log import memory, port, sqlite_reading
+from engine.log import local, port, sqlite_reading
 from engine.proof import verification
 from events import catalogue, decisions, ids, keys, links, records, release, shapes, topics, works
 from events.records import StoredRecord
@@ -17,9 +17,9 @@ from tests.proof import logs
 from tests.proof.logs import WEB, changed_mode
 
 
-async def without(story: Story, lost: StoredRecord) -> memory.MemoryLog:
+async def without(story: Story, lost: StoredRecord) -> local.MemoryLog:
     """Return a copy of the story's log without one record."""
-    log = memory.MemoryLog()
+    log = local.MemoryLog()
     await log.append(
         logs.to_append(record for record in await logs.all_records(story.log) if record is not lost)
     )
@@ -37,7 +37,7 @@ async def test_untouched_log_is_clean(tmp_path: Path) -> None:
     assert report.steps == count
 
 
-class GrowingLog(memory.MemoryLog):
+class GrowingLog(local.MemoryLog):
     """A log whose last records get numbers only when its reader waits for them, or never, as can be on Kafka."""
 
     def __init__(self, numbered: int, refusal: str = "") -> None:
@@ -255,7 +255,7 @@ async def test_output_before_its_step_is_found() -> None:
     shard, _term, number = ids.step_of(moved.headers["ce_id"])
     kept = [record for record in await logs.all_records(story.log) if record is not moved]
     index = next(i for i, record in enumerate(kept) if is_step(record, shard) and _number(record) == number)
-    log = memory.MemoryLog()
+    log = local.MemoryLog()
     await log.append(logs.to_append([*kept[:index], moved, *kept[index:]]))
     (finding,) = [finding for finding in (await verification.verify(log)).findings if finding.kind == "order"]
     assert finding.message.startswith(f"output {moved.headers['ce_id']} has a smaller number than its step")
@@ -267,7 +267,7 @@ async def test_step_before_its_inputs_is_found() -> None:
     shard = keys.shard_of(WEB)
     all_ = await logs.all_records(story.log)
     moved = [record for record in all_ if (record.topic, record.partition) == (topics.SPECS, shard)][-1]
-    log = memory.MemoryLog()
+    log = local.MemoryLog()
     await log.append(logs.to_append([*(record for record in all_ if record is not moved), moved]))
     findings = [finding for finding in (await verification.verify(log)).findings if finding.kind == "order"]
     assert {finding.where.rpartition("/")[0] for finding in findings} == {f"decisions/{shard}"}

@@ -1,12 +1,12 @@
 """An in-memory log of which parts are deleted or damaged, and restored."""
 
-from engine.log import memory, port
+from engine.log import local, port
 from events.records import StoredRecord
 
 Slot = tuple[str, int]
 
 
-class CutLog(memory.MemoryLog):
+class CutLog(local.MemoryLog):
     """``firsts`` are the first stored offsets of partitions; ``damaged`` are positions that cannot be read."""
 
     def __init__(self) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from engine.log import memory, port, sole_ownership
+from engine.log import local, port, sole_ownership
 from engine.reconcilers import worker
 from events import codec, decisions, topics
 from events.records import Record
@@ -50,8 +50,8 @@ class Contested:
 class Workers:
     """Workers on one log that run in turn."""
 
-    def __init__(self, log: memory.MemoryLog | None = None) -> None:
-        self.story = Story(log or memory.MemoryLog())
+    def __init__(self, log: local.MemoryLog | None = None) -> None:
+        self.story = Story(log or local.MemoryLog())
         self._owners: dict[int, Contested] = {}
         self.rights: list[Contested] = []
         self.workers = [self.join(), self.join()]

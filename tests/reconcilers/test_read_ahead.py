@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.log import memory, port
+from engine.log import local, port
 from engine.reconcilers import replay
 from events import chain, topics
 from events.records import StoredRecord
@@ -13,7 +13,7 @@ from tests.proof import logs
 SPECS = topics.SPECS
 
 
-class CountingLog(memory.MemoryLog):
+class CountingLog(local.MemoryLog):
     """A log that counts reads, and has a record that cannot be read."""
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class CountingLog(memory.MemoryLog):
         return stored
 
 
-async def edited(log: memory.MemoryLog, *names: str) -> Story:
+async def edited(log: local.MemoryLog, *names: str) -> Story:
     """Write that many versions of a Deployment, each decided before the next."""
     story = Story(log)
     await logs.play(story)
@@ -38,7 +38,7 @@ async def edited(log: memory.MemoryLog, *names: str) -> Story:
     return story
 
 
-async def slot(log: memory.MemoryLog) -> tuple[int, list[StoredRecord]]:
+async def slot(log: local.MemoryLog) -> tuple[int, list[StoredRecord]]:
     """Return the partition of specs with most records, and these."""
     by_partition = {shard: await log.read(SPECS, shard, 0, 1_000) for shard in range(topics.SHARDS)}
     return max(by_partition.items(), key=lambda item: len(item[1]))

@@ -5,7 +5,7 @@ import itertools
 import msgspec
 import pytest
 
-from engine.log import memory, port
+from engine.log import local, port
 from engine.proof import verification
 from engine.reconcilers import replay
 from events import topics
@@ -16,7 +16,7 @@ from tests.reconcilers.teams import EVEN, ODD, Workers
 NAMES = [f"web{index}" for index in range(24)]
 
 
-class LaggingLog(memory.MemoryLog):
+class LaggingLog(local.MemoryLog):
     """A log whose readers do not see the newest records of some topics yet, as consumers of Kafka may."""
 
     def __init__(self) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from engine.log import memory
+from engine.log import local
 from engine.process.replica import clock_ms
 from engine.reconcilers import snapshot_schedule, snapshots, worker
 from events import topics
@@ -93,7 +93,7 @@ async def test_idle_worker_wakes_for_its_snapshot(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_RECORDS_MIN", 1)
     monkeypatch.setattr(snapshot_schedule, "SNAPSHOT_INTERVAL_MS", 100)
     kept = SignallingSnapshots()
-    async with background(worker.Worker(memory.MemoryLog(), clock_ms, storage=storage_of(kept)).run()):
+    async with background(worker.Worker(local.MemoryLog(), clock_ms, storage=storage_of(kept)).run()):
         async with asyncio.timeout(5):
             await kept.written.wait()
     assert kept.snapshots

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engine.deciders import placement_cache
 from engine.deciders.facts import Facts, FactsState
 from engine.deciders.shard_fold import ShardFold
-from engine.log import memory, port, sqlite
+from engine.log import local, port, sqlite
 from engine.process import installation
 from engine.proof import verification
 from engine.reconcilers import replay, snapshot_storage, snapshots, worker
@@ -38,7 +38,7 @@ from tests.simulation.moves import playing
 OWNED = range(topics.SHARDS)
 
 
-class CountingLog(memory.MemoryLog):
+class CountingLog(local.MemoryLog):
     """Counts the records that are read from partitions."""
 
     def __init__(self) -> None:
@@ -232,7 +232,7 @@ async def test_snapshot_ahead_of_the_log_is_discarded() -> None:
     entries = await story.log.read_all(0, story.log.last_number())
     await story.submit(deployment("web1", 5))
     await story.worker.store_snapshot()
-    shorter = memory.MemoryLog()
+    shorter = local.MemoryLog()
     await shorter.append(
         [
             records.record(record.topic, record.partition, record.key, dict(record.headers), record.value)
@@ -262,7 +262,7 @@ async def test_snapshot_of_another_release_is_discarded(monkeypatch: pytest.Monk
 
 async def test_snapshot_of_fewer_shards_is_discarded() -> None:
     kept = world.MemorySnapshots()
-    log = memory.MemoryLog()
+    log = local.MemoryLog()
     few = worker.Worker(log, lambda: world.START_MS, range(3), storage_of(kept))
     await few.store_snapshot()
     assert await snapshots.newest(log, kept, range(3)) is not None

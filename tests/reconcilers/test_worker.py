@@ -10,7 +10,7 @@ import pytest
 from engine.deciders import shard_fold
 from engine.deciders.facts import Facts
 from engine.deciders.shard_fold import ShardFold
-from engine.log import memory, port, reading, sole_ownership
+from engine.log import local, port, reading, sole_ownership
 from engine.proof import verification
 from engine.reconcilers import recovery, replay, turns, worker
 from events import chain, codec, decisions, rebalance_decisions, times, topics
@@ -24,7 +24,7 @@ from tests.deciders.story import Story
 WEB = key("web")
 
 
-class FailingLog(memory.MemoryLog):
+class FailingLog(local.MemoryLog):
     """A log whose appends fail: ``fails_before`` times before anything is written, or once after everything is."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class FailingLog(memory.MemoryLog):
         return stored
 
 
-class SlowLog(memory.MemoryLog):
+class SlowLog(local.MemoryLog):
     """A log that yields to other tasks in every call; the ``cut``-th call cancels ``scope``."""
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ async def test_turn_is_limited_by_its_budget_and_the_rest_comes_first_in_the_nex
 async def test_steps_and_appends_are_bounded_in_size() -> None:
     appends: list[int] = []
 
-    class CountingLog(memory.MemoryLog):
+    class CountingLog(local.MemoryLog):
         async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
             appends.append(len(batch))
             return await super().append(batch)

@@ -12,7 +12,7 @@ from msgspec import structs
 from engine.log import port
 from engine.log.kafka import causal_order
 from engine.log.kafka.clients import Slot
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from events import topics
 from events.records import StoredRecord
 from tests.scaleout.step_records import foreign_input, output, step

@@ -10,7 +10,7 @@ import msgspec
 from engine.agent.kubeconfigs import Access
 from engine.agent.member_api import MemberApi
 from engine.bench.karmada_api import cluster, divided
-from engine.log import memory, port
+from engine.log import local, port
 from engine.observer.observer import Observer
 from engine.process.replica import clock_ms
 from engine.scheduler.decider import Decider
@@ -61,7 +61,7 @@ async def scheduling_through_relay(api: Api) -> AsyncGenerator[Relay]:
     async with (
         serving(api) as access,
         relayed(access.server) as relay,
-        scheduling(Access(server=relay.url), memory.MemoryLog()),
+        scheduling(Access(server=relay.url), local.MemoryLog()),
     ):
         yield relay
 
@@ -90,7 +90,7 @@ def writes(api: Api) -> Counter[str]:
     return Counter(name for plural, _, name, _ in api.writes if plural.endswith("bindings"))
 
 
-async def decided(log: memory.MemoryLog) -> list[observations.DecisionMade]:
+async def decided(log: local.MemoryLog) -> list[observations.DecisionMade]:
     decoded = [codec.decode(record) for record in await log.read(topics.OBSERVATIONS, 0, 0, 100_000)]
     return [
         event.data

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from engine.bench.karmada_api import binding, cluster, divided
-from engine.log import memory
+from engine.log import local
 from engine.scheduler import election
 from engine.scheduler.decider import UNSCHEDULABLE_MS, Decider
 from tests.scheduler.api import Api, serving
@@ -33,7 +33,7 @@ async def test_decision_left_during_a_short_lapse_of_the_lease_is_written(
     monkeypatch.setattr(election, "_LEADS_S", 0.25)
     monkeypatch.setattr(election, "_RETRY_S", 0.3)
     api, names = karmada(), [f"web{number}" for number in range(20)]
-    async with serving(api) as access, scheduling(access, memory.MemoryLog()):
+    async with serving(api) as access, scheduling(access, local.MemoryLog()):
         await until_async(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
         api.faults = ["500"] * 100
         for name in names:
@@ -45,7 +45,7 @@ async def test_decision_left_during_a_short_lapse_of_the_lease_is_written(
 async def test_unreadable_cluster_stops_nothing() -> None:
     api = karmada()
     api.put("clusters", cluster("odd", cpu="1e400"))
-    async with serving(api) as access, scheduling(access, memory.MemoryLog()):
+    async with serving(api) as access, scheduling(access, local.MemoryLog()):
         api.put("resourcebindings", binding("web", 4, divided("member1", "member2")))
         await until_async(lambda: scheduled(api, "web") == "Success")
         api.change("resourcebindings", "default", "web-deployment", replicas=6)
@@ -54,7 +54,7 @@ async def test_unreadable_cluster_stops_nothing() -> None:
 
 async def test_binding_that_becomes_unreadable_stops_nothing() -> None:
     api = karmada()
-    async with serving(api) as access, scheduling(access, memory.MemoryLog()):
+    async with serving(api) as access, scheduling(access, local.MemoryLog()):
         await until_async(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
         api.faults = ["500"]
         api.put("resourcebindings", binding("web", 4, divided("member1", "member2")))

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from engine.bench.karmada_api import binding, divided
-from engine.log import memory
+from engine.log import local
 from tests.observer.disturbing import FAULTS, Disturbing, disturb, in_rounds
 from tests.relay import Relay, relayed
 from tests.scheduler.scheduling import decided, karmada, placed, scheduled, scheduling, writes
@@ -59,7 +59,7 @@ async def test_each_decision_is_written_once(fault: str, tmp_path: Path) -> None
 
 
 async def written_once(fault: str, seed: int, directory: Path) -> None:
-    current_round, log = Round(seed, directory), memory.MemoryLog()
+    current_round, log = Round(seed, directory), local.MemoryLog()
     async with (
         current_round.api.serving() as relay,
         scheduling(current_round.api.access(relay), log, clock_ms=lambda: current_round.api.clock_ms),
@@ -85,12 +85,10 @@ async def one_writes(seed: int, directory: Path) -> None:
         relayed(relay.url) as other,
         AsyncExitStack() as leading,
     ):
-        await leading.enter_async_context(
-            scheduling(current_round.api.access(other), memory.MemoryLog(), "a")
-        )
+        await leading.enter_async_context(scheduling(current_round.api.access(other), local.MemoryLog(), "a"))
         current_round.burst()
         await current_round.written()
-        async with scheduling(current_round.api.access(relay), memory.MemoryLog(), "b"):
+        async with scheduling(current_round.api.access(relay), local.MemoryLog(), "b"):
             current_round.burst()
             await current_round.api.pause()
             if seed % 2:

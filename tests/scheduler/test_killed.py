@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from engine.bench.karmada_api import binding, divided
-from engine.log import memory
+from engine.log import local
 from tests.observer.commands import KUBECONFIG, run
 from tests.rounds import ROUNDS
 from tests.scheduler.api import Api, serving
@@ -83,7 +83,7 @@ async def test_frozen_scheduler_is_replaced_and_writes_nothing_when_it_continues
             api.put("resourcebindings", binding("second", 4, placement))
             frozen.send_signal(signal.SIGSTOP)
             try:
-                async with scheduling(access, memory.MemoryLog(), "b"):
+                async with scheduling(access, local.MemoryLog(), "b"):
                     await until_async(lambda: not unscheduled(api), 40)
                     api.put("resourcebindings", binding("third", 4, placement))
                     frozen.send_signal(signal.SIGCONT)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from engine.bench.karmada_api import binding, divided
-from engine.log import memory, port
+from engine.log import local, port
 from engine.process.observing import Observed, Scheduling
 from engine.process.replica import clock_ms
 from events.records import Record, StoredRecord
@@ -15,7 +15,7 @@ from tests.scheduler.scheduling import NAME, decided, karmada, placed, scheduled
 from tests.waiting import until_async
 
 
-class Failing(memory.MemoryLog):
+class Failing(local.MemoryLog):
     """A log whose next appends fail; with ``lands`` they are carried out nevertheless."""
 
     def __init__(self, error: type[port.LogError], *, lands: bool) -> None:

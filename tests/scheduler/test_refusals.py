@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 
 from engine.bench import karmada_api
 from engine.bench.karmada_api import Json, ObjectPath, binding, cluster, divided
-from engine.log import memory
+from engine.log import local
 from engine.scheduler.writer import WORKERS
 from tests.scheduler.api import Api, serving
 from tests.scheduler.scheduling import decided, placed, scheduled, scheduling, writes
@@ -64,7 +64,7 @@ class Denying(Api):
 async def test_refused_bindings_do_not_keep_others_from_being_written(code: int, is_readable: bool) -> None:
     api = Denying(code, is_readable=is_readable)
     names = [f"{DENIED}{number}" for number in range(WORKERS + 4)]
-    async with serving(api) as access, scheduling(access, memory.MemoryLog()):
+    async with serving(api) as access, scheduling(access, local.MemoryLog()):
         for name in names:
             api.put("resourcebindings", binding(name, 4, divided("member1")))
         await until_async(lambda: api.denied >= WORKERS)
@@ -79,7 +79,7 @@ async def test_refused_bindings_do_not_keep_others_from_being_written(code: int,
 async def test_api_behind_a_proxy_that_answers_gone_is_tried_again() -> None:
     api = Denying(0)
     api.gone = 3
-    async with serving(api) as access, scheduling(access, memory.MemoryLog()):
+    async with serving(api) as access, scheduling(access, local.MemoryLog()):
         api.put("resourcebindings", binding("web", 4, divided("member1")))
         await until_async(lambda: scheduled(api, "web") == "Success")
     assert api.gone == 0
@@ -104,7 +104,7 @@ class Garbling(Api):
 
 async def test_answer_with_a_version_that_is_no_number_stops_nothing() -> None:
     api = Garbling()
-    async with serving(api) as access, scheduling(access, memory.MemoryLog()):
+    async with serving(api) as access, scheduling(access, local.MemoryLog()):
         for name in ("a", "b"):
             api.put("resourcebindings", binding(name, 4, divided("member1")))
         await until_async(lambda: all(scheduled(api, name) == "Success" for name in ("a", "b")))
@@ -114,7 +114,7 @@ async def test_answer_with_a_version_that_is_no_number_stops_nothing() -> None:
 class Replacing(Api):
     """An API whose first write of a binding finds it deleted, and answers after its successor was decided on."""
 
-    def __init__(self, log: memory.MemoryLog) -> None:
+    def __init__(self, log: local.MemoryLog) -> None:
         super().__init__()
         self.is_replaced = False
         self._log = log
@@ -134,7 +134,7 @@ class Replacing(Api):
 
 
 async def test_successor_of_a_deleted_binding_is_written() -> None:
-    log = memory.MemoryLog()
+    log = local.MemoryLog()
     api = Replacing(log)
     async with serving(api) as access, scheduling(access, log):
         api.put("resourcebindings", binding("web", 4, divided("member1")))

@@ -16,7 +16,7 @@ import engine.scheduler
 from engine.agent.kubeconfigs import Access
 from engine.bench import karmada_api
 from engine.bench.karmada_api import binding, divided
-from engine.log import memory
+from engine.log import local
 from engine.observer.observer import KINDS
 from tests import recordings
 from tests.observer.observing import level, observing
@@ -97,7 +97,7 @@ def call_of(request: Request) -> Call | None:
 async def test_observer_needs_the_rights_of_its_role_only() -> None:
     playback = Playback(itertools.islice(recordings.changes(recordings.of_scenario("calm")), CHANGES))
     playback.shown = CHANGES
-    api, log = Recorded(playback.routes()), memory.MemoryLog()
+    api, log = Recorded(playback.routes()), local.MemoryLog()
     async with karmada_api.serving([Mount("", app=api)]) as url, observing(Access(server=url), log):
         await level(playback, log)
     assert {call.verb for call in api.calls} == {"list", "watch"}
@@ -111,7 +111,7 @@ async def test_scheduler_needs_the_rights_of_both_roles_only() -> None:
     api = Recorded(plane.routes())
     async with (
         karmada_api.serving([Mount("", app=api)]) as url,
-        scheduling(Access(server=url), memory.MemoryLog()),
+        scheduling(Access(server=url), local.MemoryLog()),
     ):
         plane.put("resourcebindings", binding("web", 4, divided("member1", "member2")))
         await until_async(lambda: scheduled(plane, "web") == "Success" and bool(plane.of_kind("events")))

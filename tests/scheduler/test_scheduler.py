@@ -8,7 +8,7 @@ import pytest
 
 from engine.agent.kubeconfigs import Access
 from engine.bench.karmada_api import binding, cluster, divided
-from engine.log import memory
+from engine.log import local
 from engine.scheduler.decider import UNSCHEDULABLE_MS, Decider
 from tests.relay import relayed
 from tests.scheduler.api import Api, serving
@@ -35,7 +35,7 @@ PARTITION_S = 40
 
 
 async def test_binding_is_decided_and_written_with_two_writes() -> None:
-    api, log = karmada(), memory.MemoryLog()
+    api, log = karmada(), local.MemoryLog()
     api.put("resourcebindings", binding("other", 3, divided("member1"), "default-scheduler"))
     async with serving(api) as access, scheduling(access, log):
         api.put("resourcebindings", binding("web", 4, divided("member1", "member2")))
@@ -73,7 +73,7 @@ async def test_affinity_group_in_use_is_written_with_the_status() -> None:
         for name, cluster in (("first", "nowhere"), ("second", "member1"))
     ]
     placement = {"clusterAffinities": groups, "replicaScheduling": divided()["replicaScheduling"]}
-    async with serving(api) as access, scheduling(access, memory.MemoryLog()):
+    async with serving(api) as access, scheduling(access, local.MemoryLog()):
         api.put("resourcebindings", binding("web", 4, placement))
         await until_async(lambda: scheduled(api, "web") == "Success")
     assert placed(api, "web") == {"member1": 4}
@@ -84,7 +84,7 @@ async def test_affinity_group_in_use_is_written_with_the_status() -> None:
 async def test_writes_are_limited_to_a_rate() -> None:
     """Half a second of unused writes may come at once; the others take the rest of the time at least."""
     api, count, per_second = karmada(), 15, 20
-    async with serving(api) as access, scheduling(access, memory.MemoryLog(), per_second=per_second):
+    async with serving(api) as access, scheduling(access, local.MemoryLog(), per_second=per_second):
         await until_async(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
         start_s = time.monotonic()
         for number in range(count):
@@ -95,7 +95,7 @@ async def test_writes_are_limited_to_a_rate() -> None:
 
 
 async def test_changes_are_followed_until_nothing_is_due() -> None:
-    api, log = karmada(), memory.MemoryLog()
+    api, log = karmada(), local.MemoryLog()
     async with serving(api) as access, scheduling(access, log):
         api.put("resourcebindings", binding("web", 4, divided("member1", "member2")))
         await until_async(lambda: scheduled(api, "web") == "Success")
@@ -112,7 +112,7 @@ async def test_changes_are_followed_until_nothing_is_due() -> None:
 
 async def test_eviction_follows_the_placement_of_the_binding_and_not_a_newer_one_of_its_policy() -> None:
     """Under a lazy policy Karmada leaves a binding its placement until the template changes."""
-    api, log = karmada(), memory.MemoryLog()
+    api, log = karmada(), local.MemoryLog()
     api.put("clusters", cluster("member3"))
     newer = {"placement": divided("member3"), "activationPreference": "Lazy", "schedulerName": "reballast"}
     async with serving(api) as access, scheduling(access, log):
@@ -132,7 +132,7 @@ async def test_eviction_follows_the_placement_of_the_binding_and_not_a_newer_one
 
 
 async def test_binding_is_decided_again_when_its_cluster_changes_labels() -> None:
-    api, log = karmada(), memory.MemoryLog()
+    api, log = karmada(), local.MemoryLog()
     duplicated = {"clusterAffinity": {"labelSelector": {"matchLabels": {"tier": "gold"}}}}
     api.put("clusters", cluster("member3", tier="gold"))
     async with serving(api) as access, scheduling(access, log):
@@ -148,7 +148,7 @@ async def test_binding_is_decided_again_when_its_cluster_changes_labels() -> Non
 @pytest.mark.parametrize("fault", ["lost", "cut", "500", "429", "409", "403"])
 @pytest.mark.parametrize("write", [0, 1])
 async def test_fault_of_a_write_is_repaired_and_nothing_is_written_twice(fault: str, write: int) -> None:
-    api, log = karmada(), memory.MemoryLog()
+    api, log = karmada(), local.MemoryLog()
     async with serving(api) as access, scheduling(access, log) as scheduler:
         await until_async(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
         api.faults = [""] * write + [fault]
@@ -190,7 +190,7 @@ def test_retry_follows_no_correction_of_the_clock() -> None:
 
 @pytest.mark.parametrize("stopped_after", [0, 1])
 async def test_decision_in_the_log_is_written_by_the_next_run(stopped_after: int) -> None:
-    api, log = karmada(), memory.MemoryLog()
+    api, log = karmada(), local.MemoryLog()
     async with serving(api) as access:
         async with scheduling(access, log):
             await until_async(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
@@ -207,7 +207,7 @@ async def test_decision_in_the_log_is_written_by_the_next_run(stopped_after: int
 
 
 async def test_binding_changed_by_others_meanwhile_is_decided_again() -> None:
-    api, log = karmada(), memory.MemoryLog()
+    api, log = karmada(), local.MemoryLog()
     async with serving(api) as access, scheduling(access, log):
         await until_async(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
         api.faults = ["500", "500"]
@@ -220,7 +220,7 @@ async def test_binding_changed_by_others_meanwhile_is_decided_again() -> None:
 
 
 async def test_only_one_of_two_schedulers_writes_and_the_other_takes_over() -> None:
-    api, first, second = karmada(), memory.MemoryLog(), memory.MemoryLog()
+    api, first, second = karmada(), local.MemoryLog(), local.MemoryLog()
     async with serving(api) as access:
         async with scheduling(access, first, "a"):
             await until_async(lambda: ("leases", *LEASE_PLACE, "") in api.writes)
@@ -239,7 +239,7 @@ async def test_only_one_of_two_schedulers_writes_and_the_other_takes_over() -> N
 @pytest.mark.parametrize("seed", range(20))
 async def test_every_decision_is_written_once_under_random_faults(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311  # an example, not a secret
-    api, log = karmada(), memory.MemoryLog()
+    api, log = karmada(), local.MemoryLog()
     halves = [f"web{number}" for number in range(6)], [f"api{number}" for number in range(6)]
     async with serving(api) as access:
         for names in halves:
@@ -266,12 +266,12 @@ async def test_partitioned_leader_writes_nothing_and_its_successor_continues() -
     async with (
         serving(api) as access,
         relayed(access.server) as relay,
-        scheduling(Access(server=relay.url), memory.MemoryLog(), "cut-off"),
+        scheduling(Access(server=relay.url), local.MemoryLog(), "cut-off"),
     ):
         api.put("resourcebindings", binding("first", 2, divided("member1")))
         await until_async(lambda: scheduled(api, "first") == "Success")
         relay.passing.clear()
-        async with scheduling(access, memory.MemoryLog(), "successor"):
+        async with scheduling(access, local.MemoryLog(), "successor"):
             ended_s = time.monotonic() + PARTITION_S
             for name in names:
                 api.put("resourcebindings", binding(name, 2, divided("member1", "member2")))

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import Struct
 
-from engine.log import memory, port
+from engine.log import local, port
 from engine.reconcilers import snapshot_storage, worker
 from engine.simulation import defaults, member_fleet, reports, specs
 from events import clusters, codec, health, shapes
@@ -62,7 +62,7 @@ _DELAYED = {
 """Event types whose delivery can be delayed."""
 
 
-class FaultyLog(memory.MemoryLog):
+class FaultyLog(local.MemoryLog):
     """In-memory log whose appends fail on demand, either before anything is written or after everything is.
 
     Reports of ``slow`` members are kept in ``held`` and delivered later, although their sender sees them as

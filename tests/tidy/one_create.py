@@ -7,7 +7,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Final
 
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from events.records import Record, StoredRecord
 from tests.api.servers import kube_client, serving
 from tests.builders import manifests

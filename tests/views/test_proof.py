@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from events.validation import manifests
 from projections import runner, store, view_verification
 from tests.deciders.story import Story

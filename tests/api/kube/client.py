@@ -10,7 +10,7 @@ import httpx
 
 from engine.http.kube.app import create_app
 from engine.http.services import Services
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from engine.simulation import defaults
 from engine.simulation.member_fleet import Members
 from events.json_values import Json

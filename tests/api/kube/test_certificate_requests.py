@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from engine.log.memory import MemoryLog
+from engine.log.local import MemoryLog
 from engine.log.port import LogError
 from events.json_values import Json
 from events.records import Record, StoredRecord

@@ -1,0 +1,73 @@
+"""Logs to which no other process appends: the base of all of them, and a log in memory for simulations and tests."""
+
+from collections.abc import Sequence
+
+from engine.log import port, shared_waits
+from events import records
+from events.records import Record, StoredRecord
+
+
+class LocalLog:
+    """The end of a ``port.NumberedLog`` to which no other process appends: this process knows all records."""
+
+    def __init__(self, number: int = 0) -> None:
+        self._end = shared_waits.EndSignal(number)
+
+    def last_number(self) -> int:
+        return self._end.number
+
+    async def level(self) -> None:
+        """Return at once: this process knows all records."""
+
+    def change_count(self) -> int:
+        return self.last_number()
+
+    async def newest(self) -> int:
+        return self.last_number()
+
+    async def wait(self, after: int) -> None:
+        await self._end.wait(after)
+
+
+class MemoryLog(LocalLog):
+    """Records in memory; nothing is durable.
+
+    They follow the records of another log, its base, up to these ends and this number.
+    """
+
+    def __init__(self, base_ends: port.Ends | None = None, base_number: int = 0) -> None:
+        super().__init__(base_number)
+        self.base_number = base_number
+        self.base_ends = dict(base_ends or {})
+        self.added: list[StoredRecord] = []
+        """All records in memory, in order."""
+        self._partitions: dict[tuple[str, int], list[StoredRecord]] = {}
+        self._ends = dict(self.base_ends)
+
+    async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
+        stored: list[StoredRecord] = []
+        for number, record in enumerate(batch, self.base_number + len(self.added) + 1):
+            slot = (record.topic, record.partition)
+            offset = self._ends.get(slot, 0)
+            entry = records.stored(record, offset, number)
+            self._ends[slot] = offset + 1
+            self._partitions.setdefault(slot, []).append(entry)
+            stored.append(entry)
+        self.added += stored
+        self._end.move(self.base_number + len(self.added))
+        return stored
+
+    async def read(self, topic: str, partition: int, start: int, limit: int) -> list[StoredRecord]:
+        slot = (topic, partition)
+        first = max(start - self.base_ends.get(slot, 0), 0)
+        return port.bounded(self._partitions.get(slot, [])[first : first + limit])
+
+    async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
+        first = after - self.base_number
+        return port.bounded(self.added[first : first + limit])
+
+    def ends(self) -> port.Ends:
+        return self._ends
+
+    async def aclose(self) -> None:
+        """Do nothing: the log has no resources to release."""
