@@ -126,9 +126,8 @@ def decide(entry: Entry) -> Action:
                 return Apply(is_drift=False)
             if work.template is not None and not _is_same(applied.ref, work.template):
                 return Remove(applied.ref, preserved=False, is_last=False)
-            if applied.content != content_of(work):
-                return Apply(is_drift=False)
-            return Apply(is_drift=True) if has_drifted(entry) else "settled"
+            is_drift = has_drifted(entry)
+            return Apply(is_drift) if is_drift or applied.content != content_of(work) else "settled"
 
 
 def content_of(work: messages.Work) -> Content:

@@ -52,6 +52,20 @@ async def test_object_of_others_is_neither_changed_nor_removed(
     assert member.objects["web"]["spec"] == {"replicas": 7}
 
 
+async def test_object_that_another_client_created_again_is_not_changed_by_later_works(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Member()
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 1, 2)
+        await until_async(lambda: key_of("web") in gateway.reports)
+        member.delete("web")
+        member.create(OTHER)
+        await until_async(lambda: gateway.reports[key_of("web")].fault == conflict())
+        gateway.send("web", 2, 3)
+        await until_async(lambda: gateway.reports[key_of("web")].step == 2)
+        assert gateway.reports[key_of("web")].fault == conflict()
+    assert member.objects["web"]["spec"] == {"replicas": 7}
+
+
 async def test_object_of_others_is_overwritten_on_request_and_then_removed(tmp_path: Path) -> None:
     gateway, member = Gateway(), Member()
     gateway.overwrites = True

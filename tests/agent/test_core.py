@@ -104,7 +104,7 @@ def test_suspended_work_is_left_unchanged_until_the_next_work() -> None:
     entry.seen = Observed(uid="u", fields="g")
     assert reconciliation.decide(entry) == "settled"
     entry = taken(entry, work(3, replicas=9))
-    assert reconciliation.decide(entry) == Apply(is_drift=False)
+    assert reconciliation.decide(entry) == Apply(is_drift=True)
 
 
 def test_removed_work_is_deleted_even_if_its_application_is_unknown() -> None:
