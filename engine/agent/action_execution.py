@@ -93,14 +93,15 @@ class ActionExecutor:
         is_scaled = is_retained or self._scaled.scales(identity_of(ref))
         retained = object_preparation.retained_paths(manifest, work.reading, is_scaled=is_scaled)
         # Read the object before the apply only if it may belong to another client or has fields to retain.
-        if is_read := entry.applied is None or is_drift or bool(retained):
+        is_ours = entry.applied is not None and entry.seen is not None and entry.seen.uid == entry.applied.uid
+        if retained or not is_ours:
             live = await self._gate.call(lambda: self._api.get(resource, ref.namespace, ref.name))
             if live is not None and not self._has_our_marks(live, entry.applied) and not overwrites:
                 raise Fault(marks.conflict(ref, self._cluster))
         manifest = object_preparation.with_retained_fields(manifest, live, retained)
         # Do not force where no object was found: another client may have created it since. The API answers with a
         # conflict instead of overwriting.
-        done = await self._apply(resource, manifest, force=live is not None or not is_read)
+        done = await self._apply(resource, manifest, force=live is not None or is_ours)
         seen = self.observe(done, ref, work.reading, is_retained=is_retained)
         entry.applied = Applied(
             ref=ref,

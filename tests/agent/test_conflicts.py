@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from engine.domain import marks
-from tests.agent.in_process import NAME, Gateway, Member, key_of, running, work
+from tests.agent.in_process import NAME, Gateway, Member, apply, key_of, running, work
 from tests.waiting import until_async
 
 pytestmark = pytest.mark.virtual_time
@@ -61,6 +61,20 @@ async def test_object_that_another_client_created_again_is_not_changed_by_later_
         member.create(OTHER)
         await until_async(lambda: gateway.reports[key_of("web")].fault == conflict())
         gateway.send("web", 2, 3)
+        await until_async(lambda: gateway.reports[key_of("web")].step == 2)
+        assert gateway.reports[key_of("web")].fault == conflict()
+    assert member.objects["web"]["spec"] == {"replicas": 7}
+
+
+async def test_object_that_another_client_created_while_the_agent_was_down_is_not_changed(
+    tmp_path: Path,
+) -> None:
+    gateway, member = Gateway(), Member()
+    await apply(gateway, member, tmp_path / "agent.sqlite", "web")
+    member.delete("web")
+    member.create(OTHER)
+    gateway.send("web", 2, 3)
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
         await until_async(lambda: gateway.reports[key_of("web")].step == 2)
         assert gateway.reports[key_of("web")].fault == conflict()
     assert member.objects["web"]["spec"] == {"replicas": 7}
