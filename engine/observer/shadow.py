@@ -145,7 +145,7 @@ class Shadow:
         return compared
 
     def compare_again(self, decision: Decided) -> observations.DecisionCompared | None:
-        """Compare an unexplained decision again; None if it was reconsidered before.
+        """Compare an unexplained decision again, if the states before it are kept; None if it was reconsidered before.
 
         Changes of clusters and of bindings come by different watches, so a decision may come before its cause.
         """
@@ -153,9 +153,7 @@ class Shadow:
         if doubtful is None:
             return None
         compared, versions = doubtful
-        if self._snapshots[0].version >= versions[1].version:
-            return compared  # the states of the clusters before the decision are no longer kept
-        return self._compare(decision[0], versions)
+        return (self._compare(decision[0], versions) if versions else None) or compared
 
     @property
     def pending_comparisons(self) -> tuple[Decided, ...]:
@@ -176,6 +174,8 @@ class Shadow:
         """Handle the restore of the control plane from a backup: later versions may be lower than earlier ones."""
         self._snapshots = deque([_Snapshot(0, tuple(self._clusters.values()))], _SNAPSHOTS_MAX)
         self._built.clear()
+        # The clusters before and after these decisions are no longer known.
+        self._doubtful = {decision: (compared, []) for decision, (compared, _) in self._doubtful.items()}
 
     def _take_snapshot(self, version: int) -> None:
         if len(self._snapshots) == _SNAPSHOTS_MAX:

@@ -92,7 +92,10 @@ def test_decision_by_the_clusters_of_other_workloads_is_a_known_difference(
     assert ("workloadAffinity" in decisions[0].why) == (verdict == KNOWN)
 
 
-def test_decision_before_the_change_that_it_follows_from_is_explained_later() -> None:
+@pytest.mark.parametrize(("is_restored", "verdict"), [(False, SAME), (True, UNEXPLAINED)])
+def test_decision_before_the_change_that_it_follows_from_is_explained_later_unless_etcd_is_restored(
+    is_restored: bool, verdict: str
+) -> None:
     plane = synthetic.ControlPlane()
     for name in ("east", "west"):
         plane.join(name)
@@ -107,12 +110,14 @@ def test_decision_before_the_change_that_it_follows_from_is_explained_later() ->
         compared_decision for change in decision if (compared_decision := recordings.compare(shadow, change))
     ]
     assert [decision.verdict for decision in decisions] == [UNEXPLAINED]
+    if is_restored:
+        shadow.restored()
     recordings.compare(shadow, late)
     (doubtful,) = shadow.pending_comparisons
     assert doubtful == (key[0], "", key[1], decisions[0].version)
     again = shadow.compare_again(doubtful)
     assert again is not None
-    assert (again.verdict, again.version) == (SAME, decisions[0].version)
+    assert (again.verdict, again.version) == (verdict, decisions[0].version)
     assert shadow.compare_again(doubtful) is None
 
 
