@@ -36,7 +36,7 @@ def reported(binding: Binding | None) -> Reports:
 
 
 def may_change_works(before: Binding | None, data: decisions.BindingDecision) -> bool:
-    """Whether a decision may change the claim or the replicas of works, which come from their binding.
+    """Whether a decision may change the parts of works that come from their binding.
 
     ``before`` is the binding before the decision.
     """
@@ -48,7 +48,8 @@ def may_change_works(before: Binding | None, data: decisions.BindingDecision) ->
         case decisions.BindingRequired():
             # Check only the entries that changed: thousands of bindings may depend on one object.
             former = (before.required.get(requirement.by) for requirement in data.required_by)
-            return any(terms is not None and terms.preserves for terms in (*data.required_by, *former))
+            terms = [part for part in (*data.required_by, *former) if part is not None]
+            return before.is_suspended or any(part.preserves for part in terms)
         case decisions.ScheduleDecided():
             return before.is_suspended
         case _:

@@ -51,8 +51,9 @@ class Work(Struct, frozen=True, array_like=True, gc=False):
     """A work; (term, step) is its version. The record of its template is at ``offset`` in partition ``shard`` of specs.
 
     ``number`` is that of the last record that changed the rendered work. ``claim`` and ``binding_uid`` are
-    the binding's. ``member`` is the cluster's report in the binding's status, None before the first. The condition
-    Applied last changed at ``applied_ms``, the condition Dispatching at ``dispatching_ms``.
+    the binding's. ``generation`` counts the events that changed what the cluster gets. ``member`` is the cluster's
+    report in the binding's status, None before the first. The condition Applied last changed at ``applied_ms``, the
+    condition Dispatching at ``dispatching_ms``.
     """
 
     number: int
@@ -157,9 +158,13 @@ class Works:
                         step=data.step,
                         suspended=True,
                         dispatching_ms=at_ms,
+                        generation=work.generation + 1,
                     )
                     if previous is None:
                         suspended = _continued(suspended, None, at_ms, head, data.key, binding)
+                    elif binding is not None:
+                        assigned = dict(binding.clusters).get(data.cluster)
+                        suspended = _as_dispatched_now(suspended, binding, assigned)
                     self._put(where, previous, suspended)
         return True
 
@@ -177,25 +182,19 @@ class Works:
         return True
 
     def bind(self, where: WorkKeyIds, number: int, binding: Binding, assigned: int | None) -> bool:
-        """Update a work's claim and replicas from its binding; return whether that changes the rendered work.
+        """Update a work from its binding; return whether that changes the rendered work.
 
-        ``assigned`` is the number of replicas that the binding assigns to the cluster, None if it assigns none. Only a
-        suspended work uses it: its rendering has the replicas with which it would be dispatched now.
+        ``assigned`` is the number of replicas that the binding assigns to the cluster, None if it assigns none; only a
+        suspended work uses it.
         """
         previous = self.get(where)
         if previous is None:
             return False
-        replicas = previous.replicas
-        if previous.suspended and assigned is not None:
-            replicas = _replicas(binding, assigned)
-        claim = claim_of(binding)
-        if (previous.claim, previous.replicas) == (claim, replicas):
+        updated = _as_dispatched_now(previous, binding, assigned) if previous.suspended else previous
+        updated = msgspec.structs.replace(updated, claim=claim_of(binding))
+        if updated == previous:
             return False
-        generation = previous.generation + (replicas != previous.replicas)
-        updated = msgspec.structs.replace(
-            previous, number=number, claim=claim, replicas=replicas, generation=generation
-        )
-        self._put(where, previous, updated)
+        self._put(where, previous, msgspec.structs.replace(updated, number=number))
         return True
 
     def touch(self, where: WorkKeyIds, number: int) -> None:
@@ -318,6 +317,13 @@ def _unsent(data: events.WorkSuspended, binding: Binding | None) -> Work | None:
     replicas = _replicas(binding, count)
     overwrites = binding.conflict_resolution == enums.ConflictResolution.OVERWRITE
     return Work(0, binding.template, 0, 0, "", data.term, data.step, replicas, overwrites=overwrites)
+
+
+def _as_dispatched_now(work: Work, binding: Binding, assigned: int | None) -> Work:
+    """Return a suspended work with the replicas and the conflict resolution with which it would be dispatched now."""
+    replicas = work.replicas if assigned is None else _replicas(binding, assigned)
+    overwrites = binding.conflict_resolution == enums.ConflictResolution.OVERWRITE
+    return msgspec.structs.replace(work, replicas=replicas, overwrites=overwrites)
 
 
 def _replicas(binding: Binding, count: int) -> int | None:

@@ -210,6 +210,7 @@ class Story:
         return [*reports, self._builder.input(room), *self._builder.decide(status(key, **spread))]
 
     def _fail(self, _name: str, key: str, _spread: dict[str, int]) -> list[records.Record]:
+        """A failure that removes all clusters, or one after which a cluster of the binding is suspended."""
         failed = decisions.ScheduleFailed(
             key=key,
             generation=3,
@@ -219,7 +220,8 @@ class Story:
             message="0/3 clusters are available: 3 cluster(s) had untolerated taint {maintenance:NoExecute}.",
             emptied=self._random.random() < 0.5,
         )
-        return self._builder.decide(failed, works.WorkSuspended(cluster="member2", key=key, term=1, step=3))
+        suspended = works.WorkSuspended(cluster="member2", key=key, term=1, step=3)
+        return self._builder.decide(failed, *(() if failed.emptied else (suspended,)))
 
     def _ask(self, name: str, key: str, spread: dict[str, int]) -> list[records.Record]:
         rebalancer_name = f"rebalance-{name}"

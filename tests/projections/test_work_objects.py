@@ -9,18 +9,18 @@ import pytest
 from engine.domain import marks
 from engine.http.kube.derived_fields import Showing
 from engine.kubeapi.schema import resources
-from events import keys, policies, shapes, specs, works
-from events.json_values import Json, objects_at
+from events import decisions, enums, keys, policies, shapes, specs, works
+from events.json_values import Json, object_at, objects_at
 from events.kube_objects import KubeObject
 from events.records import Record
 from projections import object_tables
 from projections.object_tables import Kind, Selection
 from projections.port import Rows
-from tests.builders.inputs import ref
+from tests.builders.inputs import deployment, ref
 from tests.builders.manifests import manifest, override_policy, raw
 from tests.projections.asking import Ask, views_of
 from tests.projections.logs import RecordBuilder
-from tests.projections.stories import declared
+from tests.projections.stories import claimed, declared
 
 WORK = Kind("work.karmada.io/v1alpha1", "Work")
 WORKS = resources.control_plane().resource("work.karmada.io", "v1alpha1", "works")
@@ -155,3 +155,35 @@ async def test_overrides_of_a_work_are_those_of_the_policy_not_of_a_custom_kind_
         item["metadata"]["annotations"]["policy.karmada.io/applied-overrides"] for item in shown
     ]
     assert '"plaintext"' in applied_rules
+
+
+@pytest.mark.parametrize("is_claimed_first", [True, False])
+async def test_suspended_work_shows_what_its_cluster_would_get(is_claimed_first: bool) -> None:
+    builder = RecordBuilder()
+    app, cluster = APPS[0], CLUSTERS[0]
+    key = keys.binding_key("Deployment", "default", app)
+    suspended = works.WorkSuspended(cluster=cluster, key=key, term=1, step=2)
+    claim = msgspec.structs.replace(
+        claimed(key), suspended=True, conflict_resolution=enums.ConflictResolution.OVERWRITE
+    )
+    scheduled = decisions.ScheduleDecided(
+        key=key,
+        generation=1,
+        trigger="Created",
+        mode="Fresh",
+        clusters=(shapes.TargetCluster(name=cluster, replicas=3),),
+    )
+    changes = [claim, scheduled, suspended] if is_claimed_first else [suspended, claim, scheduled]
+    ask = await views_of(
+        [
+            builder.input(deployment(app, 3)),
+            *builder.decide(declared(key, app, 3), applied(key, app, cluster)),
+            *builder.decide(*changes),
+        ]
+    )
+
+    (work,) = await ask(lambda rows: object_tables.page(rows, Selection(kind=WORK)).items)
+    (sent,) = objects_at(work, "spec", "workload", "manifests")
+    assert object_at(sent, "spec")["replicas"] == 3
+    assert KubeObject(work).annotations["work.karmada.io/conflict-resolution"] == "overwrite"
+    assert KubeObject(work).metadata["generation"] == 2
