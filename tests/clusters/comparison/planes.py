@@ -10,7 +10,7 @@ import httpx
 from engine.agent import kubeconfigs
 from events.json_values import Json, object_at
 from events.vocabulary import EXECUTION_NAMESPACE_PREFIX
-from tests.clusters.comparison import custom_kinds, fleet, fleet_changes
+from tests.clusters.comparison import custom_kinds, fleet, fleet_changes, policies
 from tests.clusters.comparison.fleet_changes import FleetChange, Membership
 from tests.clusters.comparison.scenarios import Write
 
@@ -34,6 +34,12 @@ _EDITED: Final = (
     "priority",
     "suspension",
     "workloads",
+    "resourceSelectors",
+    "preemption",
+    "conflictResolution",
+    "schedulePriority",
+    "preserveResourcesOnDeletion",
+    "failover",
 )
 """Fields of specs that scenarios edit."""
 
@@ -102,8 +108,9 @@ class Plane:
                 await anyio.sleep(_RETRIED_S)
 
     async def prepare(self) -> None:
-        """Create the definitions of custom kinds, and the policies for taints."""
-        for value in (*custom_kinds.definitions(), *fleet_changes.TAINT_POLICIES):
+        """Create the definitions of custom kinds, the policies for taints, and the classes of priorities."""
+        shared = (*custom_kinds.definitions(), *fleet_changes.TAINT_POLICIES, *policies.PRIORITY_CLASSES)
+        for value in shared:
             path = await self._path_of(value)
             (await self._http.post(path, json=value)).raise_for_status()
 

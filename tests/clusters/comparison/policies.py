@@ -4,8 +4,8 @@ import random
 from collections.abc import Sequence
 from typing import Final
 
-from events.json_values import Json, object_at
-from tests.builders.manifests import AGGREGATED, DUPLICATED, DYNAMIC, EVEN, POLICIES, manifest
+from events.json_values import Json, object_at, objects_at
+from tests.builders.manifests import AGGREGATED, DUPLICATED, DYNAMIC, EVEN, POLICIES, PRIORITY_CLASS, manifest
 from tests.clusters.comparison import fleet, templates
 
 _NAMES: Final = (*fleet.NAMES, "nowhere")
@@ -54,6 +54,7 @@ _SUSPENSIONS: Final[tuple[Json, ...]] = (
     {"dispatchingOnClusters": {"clusterNames": ["p1", "p4"]}},
     {"dispatching": False},
 )
+_KEPT: Final[Json] = {"rules": [{"aliasLabelName": "kept", "jsonPath": "{.replicas}"}]}
 _TOLERATED: Final[Json] = {"tolerationSeconds": 1}
 _FAILOVERS: Final[tuple[Json, ...]] = (
     {"application": {"decisionConditions": _TOLERATED, "purgeMode": "Directly"}},
@@ -61,6 +62,20 @@ _FAILOVERS: Final[tuple[Json, ...]] = (
     {"application": {"decisionConditions": _TOLERATED, "purgeMode": "Never"}},
     {"cluster": {"purgeMode": "Directly"}},
     {"cluster": {"purgeMode": "Gracefully"}},
+    {"cluster": {"purgeMode": "Directly", "statePreservation": _KEPT}},
+)
+_GROUPS: Final[tuple[Json, ...]] = (
+    {"affinity": {"groupByLabelKey": "app"}},
+    {"antiAffinity": {"groupByLabelKey": "app"}},
+    {"antiAffinity": {"groupByLabelKey": "track"}},
+)
+PRIORITY_CLASSES: Final = tuple(
+    manifest(*PRIORITY_CLASS, name, value=value, preemptionPolicy="Never")
+    for name, value in (("first", 1000), ("later", -1000))
+)
+"""They exist before the scenarios. Without preemption, which only Reballast knows."""
+_PRIORITIES: Final[tuple[Json, ...]] = tuple(
+    {"priorityClassSource": "KubePriorityClass", "priorityClassName": name} for name in ("first", "later")
 )
 OPERATORS: Final = ("add", "remove", "replace")
 
@@ -125,6 +140,8 @@ def placement(rng: random.Random) -> Json:
         placed["spreadConstraints"] = _spread(rng)
     if rng.random() < 0.8:
         placed["replicaScheduling"] = _division(rng)
+    if rng.random() < 0.12:
+        placed["workloadAffinity"] = rng.choice(_GROUPS)
     return placed
 
 
@@ -168,6 +185,7 @@ def propagation(rng: random.Random, namespace: str, number: int, candidates: Seq
         ("preserveResourcesOnDeletion", 0.1, (True,)),
         ("schedulerName", 0.06, ("other",)),
         ("suspension", 0.1, _SUSPENSIONS),
+        ("schedulePriority", 0.08, _PRIORITIES),
         ("failover", 0.15, _FAILOVERS),
     ):
         if rng.random() < share:
@@ -233,12 +251,22 @@ def override(rng: random.Random, namespace: str, number: int, candidates: Sequen
 
 
 def edited(rng: random.Random, value: Json) -> Json:
-    """Return a policy after an edit of its placement or of its rules."""
+    """Return a policy after an edit of its rules, its placement or another field."""
     spec = object_at(value, "spec")
     if "overrideRules" in spec:
         return {**value, "spec": {**spec, "overrideRules": [{"overriders": _overriders(rng)}]}}
     if rng.random() < 0.7:
         return {**value, "spec": {**spec, "placement": placement(rng)}}
-    if rng.random() < 0.4:
-        return {**value, "spec": {**spec, "suspension": rng.choice(_SUSPENSIONS)}}
-    return {**value, "spec": {**spec, "propagateDeps": True, "priority": 3}}
+    metadata = object_at(value, "metadata")
+    namespace = "" if "namespace" in metadata else str(metadata["name"]).rpartition("-")[0]
+    changes: tuple[Json, ...] = (
+        {"suspension": rng.choice(_SUSPENSIONS)},
+        {"propagateDeps": True, "priority": 3},
+        {"preemption": "Always", "priority": rng.choice((1, 7))},
+        {"conflictResolution": "Overwrite"},
+        {"schedulePriority": rng.choice(_PRIORITIES)},
+        {"preserveResourcesOnDeletion": True},
+        {"resourceSelectors": [*objects_at(spec, "resourceSelectors"), *_selectors(rng, (), namespace)]},
+        {"failover": {"cluster": {"purgeMode": "Gracefully"}}},
+    )
+    return {**value, "spec": {**spec, **rng.choice(changes)}}

@@ -60,6 +60,7 @@ EXPECTED: Final = (
     # Display only: Reballast shows neither the nodes that replicas need, nor defaults in manifests of Works, and writes
     # amounts and generations otherwise.
     r"replicaRequirements\.(nodeClaim|resourceRequest\.)",
+    r"replicaRequirements: only Karmada has (?!.*resourceRequest).*nodeClaim",
     r"resourcetemplate\.karmada\.io/(generation|managed-)",
     r"manifests\[0\]\.(spec\..*|preemptionPolicy): only Karmada",
     r"manifests\[0\]\.metadata\.(annotations\.deprecated\.daemonset|labels\.([\w.]*/)?(controller-uid|job-name|pod)\b)",
@@ -72,6 +73,8 @@ EXPECTED: Final = (
     r"(observedGeneration|resourceTemplateGeneration): (Karmada has \d, Reballast \d|only Karmada has \d)",
     # Karmada sets these only when it creates a ClusterResourceBinding.
     r"clusterresourcebindings/.*\.spec\.(propagateDeps|schedulePriority)",
+    # Reballast adds to a binding whether it may preempt others.
+    r"schedulePriority\.preemptionPolicy: only Reballast",
     # Karmada leaves out resources that no workload uses any longer.
     r"overallUsed(: only Reballast has \{|\.\S+: only Reballast has )[^{}]*.0.\}?$",
     # Karmada shows a claim that its cluster refuses as bound.
