@@ -9,10 +9,12 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain import bindings as domain
+from engine.domain.workload_groups import GroupLabel
 from engine.shared_values import shared
 from events import decisions, enums, ids, shapes, status_values
 from events.json_values import canonical_json
 from events.records import Envelope
+from projections.objects import Objects
 from projections.placements import Placements
 from projections.port import Queryable, Row, Rows
 from projections.working_set import WorkingSet
@@ -51,7 +53,8 @@ class Binding(domain.Binding, kw_only=True, array_like=True):
     the condition Scheduled last changed between success and failure, ``observed_generation`` the last generation that
     was scheduled successfully. ``template_version`` is the template's resourceVersion when the binding was last
     declared or claimed. ``dependencies`` are the objects that the template refers to and that were distributed with it;
-    ``required`` has the bindings that depend on the template, by key, with the clusters where they need it.
+    ``required`` has the bindings that depend on the template, by key, with the clusters where they need it. ``groups``
+    are those of the template when the binding was last declared or claimed.
     """
 
     template: shapes.WorkloadRef
@@ -70,6 +73,7 @@ class Binding(domain.Binding, kw_only=True, array_like=True):
     status: Status | None = None
     dependencies: tuple[shapes.WorkloadRef, ...] = ()
     required: dict[str, decisions.RequiredBy] = {}
+    groups: tuple[GroupLabel, ...] = ()
 
     @property
     def scheduled_generation(self) -> int:
@@ -205,12 +209,21 @@ class Bindings(WorkingSet[Binding]):
         self.put(key_id, binding)
         return True
 
-    def follow_template(self, key_id: int, version: int) -> None:
-        """Record the resourceVersion of the template from which a binding was just declared."""
+    def follow_template(
+        self, key_id: int, data: decisions.BindingDeclared | decisions.BindingClaimed, objects: Objects
+    ) -> None:
+        """Record what a binding that was just declared or claimed shows of its template: its version, its groups."""
         binding = self.get(key_id)
-        if binding is not None:
-            binding.template_version = version
-            self.put(key_id, binding)
+        if binding is None:
+            return
+        affinity = self._placements.workload_affinity(binding.placement)
+        groups = () if affinity is None else tuple(affinity.groups(objects.labels(key_id)))
+        if isinstance(data, decisions.BindingDeclared):
+            binding.template_version = objects.number(key_id)
+        elif groups == binding.groups:
+            return
+        binding.groups = groups
+        self.put(key_id, binding)
 
 
 def _declared(at_ms: int, head: Envelope, data: decisions.BindingDeclared) -> Binding:

@@ -291,8 +291,8 @@ class Fold:
             if before.template_number and self._objects.touch(key_id, record.number, before.template_uid):
                 self._changed_objects.own_status_put(key_id, record.number)
         if self._bindings.take(key_id, record.number, at_ms, decoded.envelope, data):
-            if isinstance(data, decisions.BindingDeclared):
-                self._bindings.follow_template(key_id, self._objects.number(key_id))
+            if isinstance(data, decisions.BindingDeclared | decisions.BindingClaimed):
+                self._bindings.follow_template(key_id, data, self._objects)
             self._changed_objects.binding_changed(key_id, record.number, added=before is None)
             if isinstance(data, decisions.StatusAggregated):
                 self._work_changes.report(key_id, record.number, at_ms, reported)

@@ -207,6 +207,11 @@ class Objects:
         status = self._statuses.get(key_id)
         return number if not number or status is None else max(number, status.number)
 
+    def labels(self, key_id: int) -> dict[str, str]:
+        """Return the labels of an object; empty if it does not exist."""
+        row = self.get(key_id)
+        return msgspec.json.decode(row.labels, type=dict[str, str]) if row is not None and row.labels else {}
+
     def put(self, key_id: int, taken: Taken, manifest: kube_objects.Manifest, raw: msgspec.Raw) -> None:
         """Store the object that an input wrote."""
         head, record = taken.head, taken.record

@@ -3,12 +3,23 @@
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from engine.domain.bindings import placement_digest
+from engine.domain.workload_groups import WorkloadAffinity
 from projections.port import Rows
 
 SCHEMA: Final = "CREATE TABLE placements (digest TEXT PRIMARY KEY, placement BLOB NOT NULL) WITHOUT ROWID;"
 _KNOWN_MAX: Final = 16_384
+
+
+class _Grouping(Struct, rename="camel"):
+    """The part of a placement that groups workloads."""
+
+    workload_affinity: WorkloadAffinity | None = None
+
+
+_decode: Final = msgspec.json.Decoder(_Grouping).decode
 
 
 class Placements:
@@ -16,6 +27,7 @@ class Placements:
         self._rows = rows
         self._known: set[str] = set()
         self._new: dict[str, bytes] = {}
+        self._grouping: dict[str, WorkloadAffinity | None] = {}
 
     def get(self, digest: str) -> bytes | None:
         """Return the JSON of the placement with this digest, even if it is not written yet; None if there is none."""
@@ -29,6 +41,13 @@ class Placements:
             self._new[digest] = bytes(placement)
         return digest
 
+    def workload_affinity(self, digest: str) -> WorkloadAffinity | None:
+        """Return the ``workloadAffinity`` of the placement with this digest; None if there is none."""
+        if digest not in self._grouping:
+            placement = self.get(digest)
+            self._grouping[digest] = None if placement is None else _decode(placement).workload_affinity
+        return self._grouping[digest]
+
     def flush(self, rows: Rows) -> None:
         # OR IGNORE: a placement may be stored already, because the cache of known ones is cleared from time
         # to time.
@@ -36,6 +55,8 @@ class Placements:
         self._new = {}
         if len(self._known) > _KNOWN_MAX:
             self._known = set()
+        if len(self._grouping) > _KNOWN_MAX:
+            self._grouping = {}
 
 
 def stored(rows: Rows, digest: str) -> bytes | None:

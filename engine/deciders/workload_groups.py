@@ -46,13 +46,11 @@ def groups_of(binding: Binding, placements: Placements) -> list[Group]:
     )
     if affinity is None or template is None or not template.ref.namespace:
         return []
-    result: list[Group] = []
-    for term, is_apart in ((affinity.affinity, False), (affinity.anti_affinity, True)):
-        value = None if term is None else template.labels.get(term.group_by_label_key)
-        if term is not None and value is not None:
-            namespace, label = template.ref.namespace, term.group_by_label_key
-            result.append(Group(keys.group_key(namespace, label, value, apart=is_apart), is_apart))
-    return result
+    namespace = template.ref.namespace
+    return [
+        Group(keys.group_key(namespace, label, value, apart=is_apart), is_apart)
+        for label, value, is_apart in affinity.groups(template.labels)
+    ]
 
 
 def restrictions(binding: Binding, placements: Placements, shard: ShardState) -> GroupRestrictions:

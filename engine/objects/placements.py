@@ -11,6 +11,7 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
+from engine.domain.workload_groups import WorkloadAffinity
 from engine.kubeapi.values import selectors
 
 Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
@@ -124,21 +125,6 @@ class ReplicaSchedulingStrategy(
     replica_scheduling_type: str = ""
     replica_division_preference: str = ""
     weight_preference: ClusterPreferences | None = None
-
-
-class WorkloadAffinityTerm(
-    msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel", omit_defaults=True
-):
-    """Groups the workloads of a namespace by the value of a label."""
-
-    group_by_label_key: str = ""
-
-
-class WorkloadAffinity(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Groups of workloads that share all their clusters, or none."""
-
-    affinity: WorkloadAffinityTerm | None = None
-    anti_affinity: WorkloadAffinityTerm | None = None
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

@@ -49,6 +49,11 @@ class Requirements(TypedDict, total=False):
     namespace: str
 
 
+class WorkloadGroups(TypedDict, total=False):
+    affinityGroup: str
+    antiAffinityGroup: str
+
+
 class Priority(TypedDict, total=False):
     priority: int | None
     preemptionPolicy: str
@@ -106,6 +111,7 @@ class BindingSpec(TypedDict, total=False):
     gracefulEvictionTasks: list[Task]
     requiredBy: list[Snapshot]
     schedulePriority: Priority
+    workloadAffinityGroups: WorkloadGroups
     suspension: Suspension
     conflictResolution: str
     schedulerName: str

@@ -1,12 +1,13 @@
 """Rendering of bindings as ResourceBinding and ClusterResourceBinding (``work.karmada.io/v1alpha2``)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from engine.domain import marks
 from engine.domain.bindings import SUCCESS, Claim
+from engine.domain.workload_groups import GroupLabel
 from events import decisions, keys, shapes
 from events.kube_fields import Condition, ObjectMeta, OwnerReference
 from events.kube_objects import KubeObject
@@ -139,8 +140,17 @@ def _spec(binding: Binding, placement: bytes | None, dependents: Dependents) -> 
         spec["schedulePriority"] = _priority(binding.rank)
     if suspension := _suspension(binding):
         spec["suspension"] = suspension
+    if binding.groups:
+        spec["workloadAffinityGroups"] = _groups(binding.groups)
     _set_claimed(spec, binding)
     return spec
+
+
+def _groups(groups: Sequence[GroupLabel]) -> binding_fields.WorkloadGroups:
+    rendered: binding_fields.WorkloadGroups = {}
+    for label, value, is_apart in groups:
+        rendered["antiAffinityGroup" if is_apart else "affinityGroup"] = f"{label}={value}"
+    return rendered
 
 
 def _requirements(requests: dict[str, str], namespace: str) -> binding_fields.Requirements:

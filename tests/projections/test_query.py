@@ -10,7 +10,7 @@ from projections.query import Filter
 from tests.builders.inputs import deployment, rebalancer, ref
 from tests.projections.asking import views_of
 from tests.projections.logs import RecordBuilder
-from tests.projections.stories import POLICY, claimed, decided, declared, status
+from tests.projections.stories import PLACEMENT, POLICY, claimed, decided, declared, status
 
 KEY = keys.binding_key("Deployment", "default", "foo")
 
@@ -66,6 +66,27 @@ async def test_binding_without_namespace_or_replicas_omits_them(builder: RecordB
     assert binding["metadata"]["finalizers"] == ["karmada.io/cluster-resource-binding-controller"]
     assert "replicas" not in binding["spec"]
     assert binding["spec"]["clusters"] == [{"name": "member1"}]
+
+
+async def test_binding_names_the_groups_of_its_workload(builder: RecordBuilder) -> None:
+    terms = {"affinity": {"groupByLabelKey": "app"}, "antiAffinity": {"groupByLabelKey": "track"}}
+    claim = claimed(KEY, {**PLACEMENT, "workloadAffinity": terms})
+    log = [
+        builder.input(deployment("foo", labels={"app": "shop", "team": "a"})),
+        *builder.decide(declared(KEY, "foo", 1), claim),
+    ]
+
+    async def groups() -> object:
+        ask = await views_of(log)
+        shown = await ask(lambda rows: query.get_binding(rows, KEY))
+        return shown["spec"].get("workloadAffinityGroups")
+
+    assert await groups() == {"affinityGroup": "app=shop"}
+    log.append(builder.input(deployment("foo", labels={"track": "stable"})))
+    log += builder.decide(declared(KEY, "foo", 1))
+    assert await groups() == {"antiAffinityGroup": "track=stable"}
+    log += builder.decide(claimed(KEY))
+    assert await groups() is None
 
 
 async def test_eviction_moves_a_cluster_into_a_task_until_it_ends(builder: RecordBuilder) -> None:
