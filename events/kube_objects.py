@@ -263,7 +263,7 @@ def _check_name(field: str, name: str) -> None:
     if not _NAME.fullmatch(name):
         raise Refusal(
             field,
-            f"{name[:80]!r} is no object name (letters, digits, '-', '.', ':' between letters or digits)",
+            f"{limits.quoted(name)} is no object name (letters, digits, '-', '.', ':' between letters or digits)",
         )
 
 

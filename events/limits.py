@@ -77,3 +77,13 @@ SPEC_VALUES_MAX: Final = 50_000
 
 LISTED_FIELDS_MAX: Final = 100
 """Most unknown fields, and most duplicate fields, that a response lists, as in Kubernetes."""
+
+
+def shortened(text: str) -> str:
+    """Return at most the first ``SHOWN_CHARS_MAX`` characters of an input's value, for a message."""
+    return text[:SHOWN_CHARS_MAX]
+
+
+def quoted(text: str) -> str:
+    """Return an input's value as messages quote it: shortened, between quotation marks."""
+    return repr(shortened(text))

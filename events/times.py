@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
-from events import limits
+from events.limits import quoted
 
 FIRST_MS: Final = -62_135_596_800_000
 """The beginning of the year 1, the first that RFC 3339 can write."""
@@ -76,8 +76,7 @@ def from_text(text: str) -> int:
     Raises ValueError for any other text, including one without a time zone.
     """
     if not _RFC3339.fullmatch(text):
-        shown = text[: limits.SHOWN_CHARS_MAX]
-        message = f"{shown!r} is no instant; write it as 2024-05-25T09:49:51Z, with its time zone"
+        message = f"{quoted(text)} is no instant; write it as 2024-05-25T09:49:51Z, with its time zone"
         raise ValueError(message)
     since = datetime.fromisoformat(text.upper()) - _EPOCH
     at_ms = since.days * DAY_MS + since.seconds * 1_000 + since.microseconds // 1_000

@@ -73,7 +73,7 @@ def _bounded(members: tuple[decisions.MemberStatus, ...]) -> tuple[decisions.Mem
     if record_sizes.fits(members):
         return members
     return tuple(
-        structs.replace(member, status="", values={}, message=member.message[: limits.SHOWN_CHARS_MAX])
+        structs.replace(member, status="", values={}, message=limits.shortened(member.message))
         for member in members
     )
 

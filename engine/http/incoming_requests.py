@@ -19,7 +19,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine import diagnostics, loop_share
 from engine.writing.tracing import CURRENT
-from events import limits, tracing
+from events import tracing
+from events.limits import shortened
 
 READS: Final = frozenset({"GET", "HEAD"})
 """Methods of requests that change nothing."""
@@ -58,7 +59,7 @@ class Hosts:
                 # The server's own address is the one that the connection was made to.
                 server, _port = scope.get("server") or ("", None)
                 if not (known in self._allowed or known == server or is_loopback(known)):
-                    return host[: limits.SHOWN_CHARS_MAX]
+                    return shortened(host)
         return ""
 
 

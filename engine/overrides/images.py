@@ -9,6 +9,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from events.limits import quoted
+
 NAME_CHARS_MAX: Final = 255
 _CHARS_MAX: Final = 1_024
 """Longer texts are refused without parsing."""
@@ -48,7 +50,7 @@ def parse(text: str) -> Image:
     """Parse an image name; raises ImageError."""
     match = _IMAGE.fullmatch(text) if len(text) <= _CHARS_MAX else None
     if match is None or len(match["name"]) > NAME_CHARS_MAX:
-        raise ImageError(f"{text[:80]!r} is no image's name")
+        raise ImageError(f"{quoted(text)} is no image's name")
     registry, slash, repository = match["name"].partition("/")
     if not slash or not ("." in registry or ":" in registry or registry == "localhost"):
         registry, repository = "", match["name"]

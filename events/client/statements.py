@@ -9,7 +9,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from events import catalogue, codec, keys, kube_objects, limits, records, shapes, times, topics
+from events import catalogue, codec, keys, kube_objects, records, shapes, times, topics
+from events.limits import shortened
 from events.records import Envelope
 from events.validation import manifests, verdicts
 
@@ -47,7 +48,7 @@ def record_of(statement: Statement, source: str, now_ms: int, new_id: str) -> re
     try:
         return _record_of(statement, source, now_ms, new_id)
     except UnicodeEncodeError as error:
-        text = str(error.object)[: limits.SHOWN_CHARS_MAX]
+        text = shortened(str(error.object))
         raise kube_objects.Refusal("data", f"{text!r} has a surrogate, which UTF-8 cannot encode") from None
 
 

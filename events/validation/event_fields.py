@@ -12,8 +12,9 @@ from typing import Final
 import msgspec
 
 from events import clusters, keys, kube_objects, limits, links, policies, shapes
+from events.limits import quoted, shortened
 from events.validation import kind_schemas, names
-from events.validation.schema import Fault, Form, faults
+from events.validation.schema import Fault, Form, faults, refuse_first
 
 _BOUND: Final = re.compile(r"[a-zA-Z0-9]([-a-zA-Z0-9_.]*[a-zA-Z0-9])?")
 
@@ -26,9 +27,7 @@ _STATUSES: Final = ("True", "False", "Unknown")
 
 def check_cluster_event(data: shapes.Event) -> None:
     """Raise ``kube_objects.Refusal`` for the first fault of a cluster event; other events pass."""
-    for fault in cluster_event_faults(data):
-        remedy = f"; {fault.remedy}" if fault.remedy else ""
-        raise kube_objects.Refusal(fault.field, fault.reason + remedy)
+    refuse_first(cluster_event_faults(data))
 
 
 def cluster_event_faults(data: shapes.Event) -> Iterator[Fault]:
@@ -37,7 +36,7 @@ def cluster_event_faults(data: shapes.Event) -> Iterator[Fault]:
         case clusters.ClusterJoined():
             if not names.is_dns_name(data.name):
                 yield Fault(
-                    "name", f"{data.name[:80]!r} is no DNS name", "use lower case letters, digits, '-', '.'"
+                    "name", f"{quoted(data.name)} is no DNS name", "use lower case letters, digits, '-', '.'"
                 )
             yield from names.label_faults(data.labels, "labels")
             yield from _fields(data)
@@ -83,17 +82,17 @@ def _conditions(conditions: tuple[clusters.ClusterCondition, ...]) -> Iterator[F
     for index, condition in enumerate(conditions):
         path = f"conditions[{index}]"
         if not condition.type or condition.type in clusters.DERIVED_CONDITIONS or condition.type in types:
-            reason = f"{condition.type[:80]!r} is empty, repeated or derived by the engine"
+            reason = f"{quoted(condition.type)} is empty, repeated or derived by the engine"
             yield Fault(f"{path}.type", reason, "give each condition a type of its own")
         if condition.status not in _STATUSES:
-            yield Fault(f"{path}.status", f"{condition.status[:80]!r} is not True, False or Unknown")
+            yield Fault(f"{path}.status", f"{quoted(condition.status)} is not True, False or Unknown")
         types.add(condition.type)
 
 
 def _quantities(amounts: Mapping[str, str], path: str) -> Iterator[Fault]:
     for resource, amount in amounts.items():
         if not names.is_quantity(amount):
-            yield Fault(f"{path}.{resource[:80]}", f"{amount[:80]!r} is not {names.QUANTITY.means}")
+            yield Fault(f"{path}.{shortened(resource)}", f"{quoted(amount)} is not {names.QUANTITY.means}")
 
 
 def check_priority_class(data: shapes.Event) -> None:
@@ -111,9 +110,7 @@ def check_priority_class(data: shapes.Event) -> None:
 
 def _check_class_name(name: str) -> None:
     if not names.is_dns_name(name):
-        raise kube_objects.Refusal(
-            "name", f"{name[: limits.SHOWN_CHARS_MAX]!r} is no name of a PriorityClass"
-        )
+        raise kube_objects.Refusal("name", f"{quoted(name)} is no name of a PriorityClass")
 
 
 def check_link(data: shapes.Event) -> None:
@@ -121,29 +118,24 @@ def check_link(data: shapes.Event) -> None:
     match data:
         case links.DependencyNeeded(dependency=ref, by=by, clusters=clusters):
             _check_need(ref, by)
-            _check_clusters(clusters, "clusters")
+            check_clusters(clusters, "clusters")
         case links.DependencyDropped(dependency=ref, by=by):
             _check_need(ref, by)
         case links.CapacityRequested(key=key, clusters=clusters):
             _check_key(key, "key")
-            _check_clusters(clusters, "clusters")
+            check_clusters(clusters, "clusters")
         case links.CapacityOffered(key=key, occupants=occupants):
             _check_key(key, "key")
             for occupant in occupants:
                 _check_key(occupant.key, "occupants.key")
-                _check_clusters((occupant.cluster,), "occupants.cluster")
-                for resource, amount in occupant.requests.items():
-                    if not names.is_quantity(amount):
-                        raise kube_objects.Refusal(
-                            f"occupants.requests.{resource[: limits.SHOWN_CHARS_MAX]}",
-                            f"{amount[: limits.SHOWN_CHARS_MAX]!r} is not {names.QUANTITY.means}",
-                        )
+                check_clusters((occupant.cluster,), "occupants.cluster")
+                refuse_first(_quantities(occupant.requests, "occupants.requests"))
         case links.PreemptionRequested(key=key, cluster=cluster, by=by):
             _check_key(key, "key")
             _check_key(by, "by")
-            _check_clusters((cluster,), "cluster")
+            check_clusters((cluster,), "cluster")
         case links.ClusterCleared(cluster=cluster):
-            _check_clusters((cluster,), "cluster")
+            check_clusters((cluster,), "cluster")
         case _:
             _check_share(data)
 
@@ -158,19 +150,20 @@ def _check_share(data: shapes.Event) -> None:
             _check_key(key, "key")
         case links.GroupRequested(key=key, placed=placed, wanted=wanted_clusters):
             _check_key(key, "key")
-            _check_clusters(placed, "placed")
-            _check_clusters(wanted_clusters, "wanted")
+            check_clusters(placed, "placed")
+            check_clusters(wanted_clusters, "wanted")
         case links.GroupAnswered(key=key, others=others):
             _check_key(key, "key")
-            _check_clusters(others, "others")
+            check_clusters(others, "others")
         case _:
             return
 
 
-def _check_clusters(clusters: tuple[str, ...], field: str) -> None:
+def check_clusters(clusters: tuple[str, ...], field: str) -> None:
+    """Raise ``kube_objects.Refusal`` for the first text that cannot be a cluster's name."""
     for name in clusters:
         if not names.is_dns_name(name):
-            raise kube_objects.Refusal(field, f"{name[: limits.SHOWN_CHARS_MAX]!r} is no name of a cluster")
+            raise kube_objects.Refusal(field, f"{quoted(name)} is no name of a cluster")
 
 
 def _check_key(key: str, field: str) -> None:
@@ -178,7 +171,7 @@ def _check_key(key: str, field: str) -> None:
     form = names.NAMESPACE.pattern
     is_sound = form is not None and form.fullmatch(namespace) and _BOUND.fullmatch(name)
     if not is_sound or len(key) > limits.KEY_BYTES_MAX:
-        raise kube_objects.Refusal(field, f"{key[: limits.SHOWN_CHARS_MAX]!r} is no key of a binding")
+        raise kube_objects.Refusal(field, f"{quoted(key)} is no key of a binding")
 
 
 def _check_need(ref: shapes.WorkloadRef, by: str) -> None:
@@ -189,10 +182,9 @@ def _check_need(ref: shapes.WorkloadRef, by: str) -> None:
         ("namespace", names.NAMESPACE, ref.namespace),
     ):
         if form.pattern and not form.pattern.fullmatch(text):
-            shown = repr(text[: limits.SHOWN_CHARS_MAX])
-            raise kube_objects.Refusal(f"dependency.{field}", f"{shown} is not {form.means}")
+            raise kube_objects.Refusal(f"dependency.{field}", f"{quoted(text)} is not {form.means}")
     namespace, name = keys.split(by)
     if not namespace or namespace != ref.namespace:
         raise kube_objects.Refusal("by", "names no binding of the object's own namespace")
     if len(by) > limits.KEY_BYTES_MAX or not _BOUND.fullmatch(name):
-        raise kube_objects.Refusal("by", f"{by[: limits.SHOWN_CHARS_MAX]!r} is no key of a binding")
+        raise kube_objects.Refusal("by", f"{quoted(by)} is no key of a binding")

@@ -18,9 +18,20 @@ from msgspec import Meta, Struct
 
 from events import imported_placements, kube_objects, limits, records
 from events.json_values import DECODING_ERRORS, as_list, as_object, object_at
+from events.limits import quoted, shortened
 from events.validation import kind_schemas, names, spec_rules
 from events.validation import known_kinds as kinds
-from events.validation.schema import AnyValue, Fault, Fields, Form, Text, canonical, faults, join
+from events.validation.schema import (
+    AnyValue,
+    Fault,
+    Fields,
+    Form,
+    Text,
+    canonical,
+    faults,
+    join,
+    refuse_first,
+)
 
 _Count = Annotated[int, Meta(ge=0, le=limits.REPLICAS_MAX)]
 _Quantity = str | int | float
@@ -109,9 +120,7 @@ _FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 def check(manifest: kube_objects.Manifest, raw: msgspec.Raw) -> None:
     """Raise ``kube_objects.Refusal`` for the first fault of an object."""
-    for fault in object_faults(manifest, raw):
-        remedy = f"; {fault.remedy}" if fault.remedy else ""
-        raise kube_objects.Refusal(fault.field, fault.reason + remedy)
+    refuse_first(object_faults(manifest, raw))
 
 
 def object_faults(manifest: kube_objects.Manifest, raw: msgspec.Raw) -> Iterator[Fault]:
@@ -264,8 +273,8 @@ def _quantities(quantities: Mapping[str, _Quantity], path: str) -> Iterator[Faul
     for resource, value in quantities.items():
         text = str(value)
         if text.startswith("-") or not names.is_quantity(text):
-            reason = f"{text[:80]!r} is not a quantity from 0 on"
-            yield Fault(f"{path}.{resource[:80]}", reason, "write such as 250m, 2, 512Mi or 1.5Gi")
+            reason = f"{quoted(text)} is not a quantity from 0 on"
+            yield Fault(f"{path}.{shortened(resource)}", reason, "write such as 250m, 2, 512Mi or 1.5Gi")
 
 
 def _decoding_fault(message: str) -> Fault:

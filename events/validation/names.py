@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Final
 
 from events import kube_objects, limits
+from events.limits import quoted, shortened
 from events.validation.schema import Fault, Text
 
 _LABEL_NAME_CHARS_MAX: Final = limits.NAME_CHARS_MAX + 1 + limits.LABEL_CHARS_MAX
@@ -105,9 +106,9 @@ def label_faults(labels: Mapping[str, str], path: str) -> Iterator[Fault]:
     """Yield the faults of a set of labels, with paths below ``path``."""
     for name, value in labels.items():
         if not is_label_name(name):
-            yield Fault(f"{path}.{name[:80]}", "is not a label's name", "write name or dns.name/name")
+            yield Fault(f"{path}.{shortened(name)}", "is not a label's name", "write name or dns.name/name")
         if not is_label_value(value):
-            yield Fault(f"{path}.{name[:80]}", f"{value[:80]!r} is not {LABEL_VALUE.means}")
+            yield Fault(f"{path}.{shortened(name)}", f"{quoted(value)} is not {LABEL_VALUE.means}")
 
 
 def head_faults(manifest: kube_objects.Manifest) -> Iterator[Fault]:
@@ -115,12 +116,12 @@ def head_faults(manifest: kube_objects.Manifest) -> Iterator[Fault]:
     api_version, kind = manifest.api_version, manifest.kind
     for field, form, text in (("apiVersion", API_VERSION, api_version), ("kind", KIND, kind)):
         if form.pattern and not form.pattern.fullmatch(text):
-            yield Fault(field, f"{text[:80]!r} is not {form.means}")
+            yield Fault(field, f"{quoted(text)} is not {form.means}")
     name, namespace = manifest.metadata.name, manifest.metadata.namespace
     if not api_version.startswith(_PATH_NAMED) and not SUBDOMAIN.fullmatch(name):
         yield Fault(
-            "metadata.name", f"{name[:80]!r} is no DNS name", "use lower case letters, digits, '-', '.'"
+            "metadata.name", f"{quoted(name)} is no DNS name", "use lower case letters, digits, '-', '.'"
         )
     if namespace and not _DNS_LABEL.fullmatch(namespace):
-        yield Fault("metadata.namespace", f"{namespace[:80]!r} is not {NAMESPACE.means}")
+        yield Fault("metadata.namespace", f"{quoted(namespace)} is not {NAMESPACE.means}")
     yield from label_faults(manifest.metadata.labels, "metadata.labels")

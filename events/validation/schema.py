@@ -5,11 +5,12 @@ Rules that relate several fields are separate functions. Each fault names its fi
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from msgspec import Struct
 
+from events import kube_objects
 from events.json_values import as_list, as_object
 
 _SHOWN_CHARS_MAX: Final = 60
@@ -22,6 +23,13 @@ class Fault(Struct, frozen=True, gc=False):
     field: str
     reason: str
     remedy: str = ""
+
+
+def refuse_first(faults: Iterable[Fault]) -> None:
+    """Raise ``kube_objects.Refusal`` for the first fault, if there is one."""
+    for fault in faults:
+        remedy = f"; {fault.remedy}" if fault.remedy else ""
+        raise kube_objects.Refusal(fault.field, fault.reason + remedy)
 
 
 class Text(Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from typing import Final
 
 from events import json_paths, limits
 from events.json_values import as_list, as_object, at, list_at, object_at
+from events.limits import quoted, shortened
 from events.validation import known_kinds as kinds
 from events.validation import names
 from events.validation.schema import Fault, join
@@ -67,7 +68,7 @@ def toleration_rules(toleration: dict[str, object], path: str) -> Iterator[Fault
     key = str(toleration.get("key", ""))
     exists = toleration.get("operator") == "Exists"
     if key and not names.is_label_name(key):
-        yield Fault(f"{path}.key", f"{key[:80]!r} is not a taint's key")
+        yield Fault(f"{path}.key", f"{quoted(key)} is not a taint's key")
     if not key and not exists:
         yield Fault(f"{path}.operator", "must be Exists where key is empty", "name a key, or write Exists")
     if exists and toleration.get("value"):
@@ -110,9 +111,11 @@ def _preservation(failover: dict[str, object]) -> Iterator[Fault]:
             rule = object_at(item)
             alias, json_path = str(rule.get("aliasLabelName", "")), str(rule.get("jsonPath", ""))
             if not names.is_label_name(alias):
-                yield Fault(f"{path}[{index}].aliasLabelName", f"{alias[:80]!r} can't be the name of a label")
+                yield Fault(
+                    f"{path}[{index}].aliasLabelName", f"{quoted(alias)} can't be the name of a label"
+                )
             if alias in seen:
-                yield Fault(f"{path}[{index}].aliasLabelName", f"{alias[:80]!r} stands twice")
+                yield Fault(f"{path}[{index}].aliasLabelName", f"{quoted(alias)} stands twice")
             seen.add(alias)
             yield from path_rules(json_path, f"{path}[{index}].jsonPath")
 
@@ -120,7 +123,7 @@ def _preservation(failover: dict[str, object]) -> Iterator[Fault]:
 def path_rules(json_path: str, field: str) -> Iterator[Fault]:
     """Yield a fault if ``json_path`` cannot be read; ``field`` is the path of the field that holds it."""
     if not json_paths.is_readable(json_path):
-        reason = f"{json_path[:80]!r} can't be read as a JSON path"
+        reason = f"{quoted(json_path)} can't be read as a JSON path"
         yield Fault(
             field, reason, "write names, places, [*] and [?(@.name=='text')], such as {.jobStatus.jobID}"
         )
@@ -139,7 +142,7 @@ def _affinities(placement: dict[str, object]) -> Iterator[Fault]:
         name = str(term.get("affinityName", ""))
         if not names.is_label_name(name):
             yield Fault(
-                f"{path}.affinityName", f"{name[:80]!r} is no name", "use letters, digits, '-', '_', '.'"
+                f"{path}.affinityName", f"{quoted(name)} is no name", "use letters, digits, '-', '_', '.'"
             )
         if name in seen:
             yield Fault(f"{path}.affinityName", f"{name!r} stands twice", "give each group its own name")
@@ -185,11 +188,11 @@ def _label_rules(value: object, path: str) -> Iterator[Fault]:
     selector = object_at(value)
     for name in object_at(selector, "matchLabels"):
         if not names.is_label_name(name):
-            yield Fault(f"{path}.matchLabels.{name[:80]}", "is not a label's name")
+            yield Fault(f"{path}.matchLabels.{shortened(name)}", "is not a label's name")
     for index, item in enumerate(list_at(selector, "matchExpressions")):
         key = object_at(item).get("key")
         if isinstance(key, str) and not names.is_label_name(key):
-            yield Fault(f"{path}.matchExpressions[{index}].key", f"{key[:80]!r} is not a label's name")
+            yield Fault(f"{path}.matchExpressions[{index}].key", f"{quoted(key)} is not a label's name")
     yield from _condition_rules(selector, path)
 
 
@@ -225,7 +228,7 @@ def interpreter_rules(value: object) -> Iterator[Fault]:
         path = str(object_at(item).get("jsonPath", ""))
         yield from path_rules(path, field)
         if path in seen:
-            yield Fault(field, f"{path[:80]!r} stands twice")
+            yield Fault(field, f"{quoted(path)} stands twice")
         seen.add(path)
     for index, item in enumerate(list_at(spec, "dependencies")):
         needed = object_at(item)

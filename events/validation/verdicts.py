@@ -28,8 +28,9 @@ from events import (
     times,
     topics,
 )
+from events.limits import quoted, shortened
 from events.records import Envelope
-from events.validation import event_fields, known_kinds, names
+from events.validation import event_fields, known_kinds
 from events.validation.recent_ids import DIGEST_BYTES, RecentIds
 
 
@@ -182,7 +183,7 @@ class PartitionFold:
         manifest = _manifest_of(data)
         key = key_of(data, manifest)
         if record.key != key:
-            return Refused(record, "misplaced", "key", f"must be {key[: limits.SHOWN_CHARS_MAX]!r}", envelope)
+            return Refused(record, "misplaced", "key", f"must be {quoted(key)}", envelope)
         partition = keys.partition_of(key, topics.TOPICS[record.topic].partitions)
         if partition != record.partition:
             return Refused(record, "misplaced", "key", f"belongs in partition {partition}", envelope)
@@ -241,10 +242,8 @@ class PartitionFold:
             kube_objects.check_status(data.status)
             head = self._heads[record.key] = msgspec.structs.replace(head, version=record.offset + 1)
             return Taken(record, envelope, data, at_ms, head)
-        if isinstance(data, specs.DeletionAllowed) and not names.is_dns_name(data.cluster):
-            raise kube_objects.Refusal(
-                "cluster", f"{data.cluster[: limits.SHOWN_CHARS_MAX]!r} is no name of a cluster"
-            )
+        if isinstance(data, specs.DeletionAllowed):
+            event_fields.check_clusters((data.cluster,), "cluster")
         return Taken(record, envelope, data, at_ms)
 
     def _check_join(self, data: shapes.Event) -> None:
@@ -309,10 +308,8 @@ def _manifest_of(data: shapes.Event) -> kube_objects.Manifest | None:
     manifest = kube_objects.read_head(data.manifest)
     route = known_kinds.route_of(manifest.api_version, manifest.kind)
     if route != _ROUTES[type(data)]:
-        kind = manifest.kind[: limits.SHOWN_CHARS_MAX]
-        raise kube_objects.Refusal(
-            "kind", f"a {kind} of {manifest.api_version[: limits.SHOWN_CHARS_MAX]} is a {route}"
-        )
+        kind, api_version = shortened(manifest.kind), shortened(manifest.api_version)
+        raise kube_objects.Refusal("kind", f"a {kind} of {api_version} is a {route}")
     return manifest
 
 

@@ -163,7 +163,8 @@ def _read_replicas(text: str) -> int:
     is_short = len(text) <= len(str(limits.REPLICAS_MAX))
     if not text.isdecimal() or not is_short or int(text) > limits.REPLICAS_MAX:
         raise failures.usage(
-            f"{text[:80]!r} is not a number of replicas", f"write a number from 0 to {limits.REPLICAS_MAX}"
+            f"{limits.quoted(text)} is not a number of replicas",
+            f"write a number from 0 to {limits.REPLICAS_MAX}",
         )
     return int(text)
 

@@ -9,6 +9,7 @@ from engine.http.query import parameters, response_types
 from engine.http.query.record_json import Entry, entry
 from engine.log.port import LogCutError, NumberedLog
 from events import attributes, topics, tracing
+from events.limits import quoted
 from events.records import StoredRecord
 from projections.query import ROWS_READ_MAX
 
@@ -60,7 +61,7 @@ def check_topic(topic: str) -> None:
     """Raise RefusalError for an unknown topic; empty is allowed."""
     if topic and topic not in topics.TOPICS:
         names = ", ".join(topics.TOPICS)
-        raise RefusalError(400, "topic", f"unknown topic {topic[:80]!r}", f"use one of: {names}")
+        raise RefusalError(400, "topic", f"unknown topic {quoted(topic)}", f"use one of: {names}")
 
 
 async def behind(log: NumberedLog, query: parameters.LogQuery) -> response_types.Entries:

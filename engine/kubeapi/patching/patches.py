@@ -11,6 +11,7 @@ import msgspec
 
 from engine.kubeapi.patching.field_paths import same
 from events.json_values import Json, as_list, as_object, object_at
+from events.limits import shortened
 
 OPERATIONS_MAX: Final = 10_000
 """Limit of operations in one JSON patch, as in Kubernetes."""
@@ -213,4 +214,4 @@ def _list_index(items: list[object], step: str, most: int) -> int:
 
 
 def _shown(path: list[str]) -> str:
-    return ("/".join(path) or "/")[:80]
+    return shortened("/".join(path) or "/")

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from engine.kubeapi.errors import causes, messages
 from engine.kubeapi.values.selectors import LabelSelector, Operator, Requirement
-from events import limits
+from events.limits import shortened
 
 TEXT_CHARS_MAX: Final = 16_384
 _TOKEN: Final = re.compile(r"\s*(==|!=|[=!,()<>]|[^\s=!,()<>]+)")
@@ -148,7 +148,7 @@ def _value(tokens: _Tokens) -> str:
 def _set(tokens: _Tokens) -> list[str]:
     token = tokens.next()
     if token != "(":  # noqa: S105  # a bracket
-        raise SelectorError(f"found '{token[: limits.SHOWN_CHARS_MAX]}' expected: '('")
+        raise SelectorError(f"found '{shortened(token)}' expected: '('")
     result: list[str] = []
     while True:
         result.append("" if tokens.peek() in (",", ")") else tokens.word("',', ')' or identifier"))
@@ -167,4 +167,4 @@ def _checked(key: str, values: list[str]) -> tuple[str, ...]:
 
 
 def _unexpected(token: str, expected: str) -> SelectorError:
-    return SelectorError(f"found '{token[: limits.SHOWN_CHARS_MAX]}', expected: {expected}")
+    return SelectorError(f"found '{shortened(token)}', expected: {expected}")

@@ -18,6 +18,7 @@ import msgspec
 from engine.kubeapi.schema.schemas import Field, Fields, ListOf, MapOf, Scalar, Schema, WireField
 from engine.kubeapi.schema.types.parsing import resolved
 from events.json_values import DECODING_ERRORS, Json
+from events.limits import shortened
 
 _VARINT_BYTES_MAX: Final = 10
 _NUMBER_MAX: Final = 2**29 - 1
@@ -183,7 +184,7 @@ class _Reader:
         parts = _parts(_bytes(value, path), path)
         name = _text(parts.get(1, b""), path)
         item = resolved(schema.value)
-        where = f"{path}.{name[:80]}"
+        where = f"{path}.{shortened(name)}"
         if isinstance(item, ListOf):
             # A map value cannot be a list in protobuf; Kubernetes wraps it in a message.
             entries = self.message(_bytes(parts.get(2, b""), where), _wrapped(item), where, depth - 1)
