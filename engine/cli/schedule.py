@@ -14,7 +14,7 @@ from cyclopts import Parameter
 
 from engine import broken_pipes
 from engine.cli import failures
-from engine.placement import decisions, explanations, fleet, questions
+from engine.placement import decisions, explanations, fleet, parsing
 from engine.placement import schedule as scheduling
 
 LINE_BYTES_MAX: Final = 64 << 20
@@ -26,9 +26,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     The fields are those of the test vectors (recorded decisions of Karmada's scheduler).
     """
 
-    id: questions.Identity
+    id: parsing.Identity
     trigger: str
-    clusters: list[questions.TargetCluster]
+    clusters: list[parsing.TargetCluster]
     affinity_name: str
     condition: str
     errors: list[str]
@@ -47,7 +47,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
     """An output line for an unreadable input line; has a field ``error``, unlike a decision."""
 
-    id: questions.Identity = msgspec.UNSET
+    id: parsing.Identity = msgspec.UNSET
     error: Refusal
 
 
@@ -60,35 +60,35 @@ class _Scheduler:
         self._fleet = fleet.Fleet()
 
     def answer(self, number: int, line: bytes) -> Answer | Refused:
-        identity: questions.Identity = msgspec.UNSET
+        identity: parsing.Identity = msgspec.UNSET
         if len(line) > LINE_BYTES_MAX:
             return Refused(error=Refusal(line=number, field="", reason=f"longer than {LINE_BYTES_MAX} bytes"))
         try:
-            envelope = questions.read_envelope(line)
+            envelope = parsing.read_envelope(line)
             identity = envelope.id
-            return self._decide(identity, questions.read_question(envelope, line))
-        except questions.UnreadableError as error:
+            return self._decide(identity, parsing.read_question(envelope, line))
+        except parsing.UnreadableError as error:
             field, reason = error.field, error.reason
         except msgspec.ValidationError as error:
-            located = questions.located(error)
+            located = parsing.located(error)
             field, reason = located.field, located.reason
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             field, reason = "", f"not readable as JSON: {error}"
         return Refused(id=identity, error=Refusal(line=number, field=field, reason=reason))
 
-    def _decide(self, identity: questions.Identity, question: questions.Input) -> Answer:
+    def _decide(self, identity: parsing.Identity, question: parsing.Input) -> Answer:
         raw = bytes(question.clusters)
         if raw != self._raw:
-            self._fleet = questions.read_fleet(raw)
+            self._fleet = parsing.read_fleet(raw)
             self._raw = raw
-        request = questions.read_request(question, self._fleet)
+        request = parsing.read_request(question, self._fleet)
         decision = scheduling.schedule(request, self._fleet, explain=self._explained)
         explanation = decision.explanation
         return Answer(
             id=identity,
             trigger=request.trigger,
             clusters=[
-                questions.TargetCluster(name=name, replicas=replicas) for name, replicas in decision.clusters
+                parsing.TargetCluster(name=name, replicas=replicas) for name, replicas in decision.clusters
             ],
             affinity_name=decision.affinity_name,
             condition=f"{decision.status}/{decision.reason}" if decision.status else "",

@@ -14,7 +14,7 @@ from msgspec import Struct
 from engine.domain import marks
 from engine.kubeapi.values import resource_versions
 from engine.objects import placements
-from engine.placement import questions
+from engine.placement import parsing
 from events.json_values import DECODING_ERRORS
 
 SCHEDULED: Final = "Scheduled"
@@ -46,7 +46,7 @@ class WorkloadGroups(Struct, frozen=True, rename="camel"):
     anti_affinity_group: str = ""
 
 
-class Spec(questions.Spec, frozen=True, kw_only=True, rename="camel"):
+class Spec(parsing.Spec, frozen=True, kw_only=True, rename="camel"):
     """The spec of a binding, with the scheduler that it names."""
 
     scheduler_name: str = ""
@@ -127,13 +127,13 @@ class ObservedBinding(Struct, frozen=True):
             or (self.placed != earlier.placed and not self.evicting - earlier.evicting)
         )
 
-    def question(self) -> questions.Input:
+    def question(self) -> parsing.Input:
         """Return the scheduling question of this version, with an empty list of clusters."""
-        return questions.Input(
+        return parsing.Input(
             clusters=msgspec.Raw(b"[]"),
             spec=self.spec,
-            status=questions.Status(
-                last_scheduled_time=questions.read_time(self.status.last_scheduled_time),
+            status=parsing.Status(
+                last_scheduled_time=parsing.read_time(self.status.last_scheduled_time),
                 scheduler_observing_affinity_name=self.status.scheduler_observing_affinity_name,
             ),
             applied_placement=self._applied_placement(),
@@ -144,7 +144,7 @@ class ObservedBinding(Struct, frozen=True):
         if not self.applied:
             return None
         try:
-            return questions.read_placement(self.applied)
+            return parsing.read_placement(self.applied)
         except DECODING_ERRORS:
             # Karmada counts a placement that it cannot decode as unchanged.
             return self.spec.placement

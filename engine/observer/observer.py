@@ -27,7 +27,7 @@ from engine.observer import observation as observation_records
 from engine.observer import shadow
 from engine.observer.observation import Observation, Observations
 from engine.observer.report import Report
-from engine.placement import questions
+from engine.placement import parsing
 from events import codec, observations, topics, vocabulary
 from events.json_values import as_text, objects_at
 from events.kube_objects import KubeObject
@@ -320,7 +320,7 @@ class Observer:
             return None
         try:
             return self._shadow.take(observation.kind, observation.manifest, skipping=observation.skipping)
-        except (msgspec.MsgspecError, questions.UnreadableError) as error:
+        except (msgspec.MsgspecError, parsing.UnreadableError) as error:
             _log.warning("object skipped", key=observation.record_key, reason=str(error))
             return None
 

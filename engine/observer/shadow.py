@@ -14,7 +14,7 @@ from engine.observer.observed_bindings import (
     placed_after,
     read_binding,
 )
-from engine.placement import compiled, explanations, fleet, questions, requests, schedule
+from engine.placement import compiled, explanations, fleet, parsing, requests, schedule
 from engine.placement import decisions as placing
 from engine.placement.failures import NO_CLUSTER_FIT
 from events import observations, vocabulary
@@ -58,7 +58,7 @@ class _Snapshot(Struct):
 class _State(NamedTuple):
     """A state from which a decision may have been made: the binding with its resourceVersion, and the clusters."""
 
-    question: questions.Input
+    question: parsing.Input
     binding: int
     clusters: _Snapshot
 
@@ -106,12 +106,12 @@ class Shadow:
         """Take the next version of an object; if it completes a decision, return the comparison.
 
         With ``skipping``, versions before it may be missing: a decision that may be based on them is not
-        compared. Raises `msgspec.MsgspecError` or `questions.UnreadableError` for an object that cannot be read; a
+        compared. Raises `msgspec.MsgspecError` or `parsing.UnreadableError` for an object that cannot be read; a
         cluster then has no effect.
         """
         if kind == observations.CLUSTER:
             metadata = _HEAD.decode(manifest).metadata
-            questions.read_fleet(
+            parsing.read_fleet(
                 b"[" + bytes(manifest) + b"]"
             )  # a cluster that cannot be read would fail every comparison
             self._clusters[metadata.name] = bytes(manifest)
@@ -242,7 +242,7 @@ class Shadow:
 
     def _scheduling_request(self, state: _State) -> tuple[requests.Request, fleet.Fleet]:
         known = self._fleet(state.clusters)
-        return questions.read_request(state.question, known), known
+        return parsing.read_request(state.question, known), known
 
     def _states(self, versions: list[ObservedBinding], at: int) -> Iterator[_State]:
         """Yield the states from which a decision may have been made, the likeliest first."""
@@ -270,7 +270,7 @@ class Shadow:
         if known is None:
             if len(self._built) >= _BUILT_MAX:
                 self._built.pop(next(iter(self._built)))
-            known = questions.read_fleet(b"[" + b",".join(state.clusters) + b"]")
+            known = parsing.read_fleet(b"[" + b",".join(state.clusters) + b"]")
             self._built[state.version] = known
         return known
 

@@ -17,7 +17,7 @@ from engine.domain import marks
 from engine.objects import clusters as cluster_objects
 from engine.objects import placements
 from engine.observer.observed_bindings import ObservedBinding, read_binding
-from engine.placement import decisions, failures, fleet, questions, schedule, triggers
+from engine.placement import decisions, failures, fleet, parsing, schedule, triggers
 from engine.scheduler import writes
 from events import observations, shapes, times, vocabulary
 from events.json_values import DECODING_ERRORS
@@ -89,7 +89,7 @@ class Decider:
                 # a kind of another API group that has the name of a Karmada kind
                 pass
             case observations.ObjectObserved(kind=kind) if kind == observations.CLUSTER:
-                self._take_cluster(questions.read_cluster(data.manifest))
+                self._take_cluster(parsing.read_cluster(data.manifest))
             case observations.ObjectObserved(kind=kind) if kind in vocabulary.BINDING_KINDS:
                 key = (kind, data.namespace, data.name)
                 self._take_binding(key, read_binding(data.manifest), is_listed=data.skipping)
@@ -265,8 +265,8 @@ class Decider:
         if binding.is_grouped:
             return _decision_event(key, binding, now_ms, _refused(binding, _GROUPED)), False
         try:
-            request = questions.read_request(binding.question(), self._fleet)
-        except (questions.UnreadableError, msgspec.MsgspecError) as error:
+            request = parsing.read_request(binding.question(), self._fleet)
+        except (parsing.UnreadableError, msgspec.MsgspecError) as error:
             return _decision_event(key, binding, now_ms, _refused(binding, f"not understood: {error}")), False
         decision = schedule.schedule(request, self._fleet)
         if decision.trigger == triggers.NONE:
@@ -330,7 +330,7 @@ def _applied(binding: ObservedBinding) -> str:
     """The placement to record as applied; empty if the binding has it already."""
     try:
         is_recorded = (
-            bool(binding.applied) and questions.read_placement(binding.applied) == binding.spec.placement
+            bool(binding.applied) and parsing.read_placement(binding.applied) == binding.spec.placement
         )
     except DECODING_ERRORS:
         is_recorded = False

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from engine.domain import marks, namespaces
 from engine.observer.observed_bindings import SCHEDULED, Condition, ObservedBinding
-from engine.placement import questions
+from engine.placement import parsing
 from events.json_values import DECODING_ERRORS, Json
 from events.kube_objects import KubeObject
 from events.observations import DecisionMade
@@ -79,7 +79,7 @@ def _same_placement(current: str, decided: str) -> bool:
     if current == decided:
         return True
     try:
-        return questions.read_placement(current) == questions.read_placement(decided)
+        return parsing.read_placement(current) == parsing.read_placement(decided)
     except DECODING_ERRORS:
         return False
 

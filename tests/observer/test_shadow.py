@@ -8,7 +8,7 @@ import pytest
 
 from engine.observer.report import differing
 from engine.observer.shadow import KNOWN, RACE, SAME, UNEXPLAINED, Shadow
-from engine.placement import questions
+from engine.placement import parsing
 from events.observations import DecisionCompared
 from tests import recordings
 
@@ -90,7 +90,7 @@ def test_unreadable_cluster_stops_no_other_comparison() -> None:
         value = msgspec.json.decode(change.manifest)
         value["metadata"]["name"] += "-unreadable"
         value["status"] = {"resourceSummary": {"allocatable": {"cpu": "1e1.5"}}}
-        with pytest.raises(questions.UnreadableError):
+        with pytest.raises(parsing.UnreadableError):
             recordings.compare(shadow, recordings.change("MODIFIED", value))
     assert compared
 

@@ -5,7 +5,7 @@ import sys
 import msgspec
 import pytest
 
-from engine.placement import decisions, questions, schedule
+from engine.placement import decisions, parsing, schedule
 from tests import vectors
 from tests.placement import differences
 
@@ -40,9 +40,9 @@ VECTORS = vectors.by_feature(vector for group in vectors.groups("schedule") for 
 
 def _mismatch(vector: vectors.Vector) -> str:
     """Return how our answer differs; empty if it is accepted."""
-    question = msgspec.json.decode(vector.input, type=questions.Input)
-    fleet = questions.read_fleet(bytes(question.clusters))
-    request = questions.read_request(question, fleet)
+    question = msgspec.json.decode(vector.input, type=parsing.Input)
+    fleet = parsing.read_fleet(bytes(question.clusters))
+    request = parsing.read_request(question, fleet)
     decision = schedule.schedule(request, fleet)
     outcome = f"{vector.id}: {request.trigger} {decision.clusters} {decision.reason} {decision.message}"
     if request.trigger != vector.trigger:

@@ -21,7 +21,7 @@ from engine.cli.help_texts import questions
 from engine.log import port, reading
 from engine.observer import report as reports
 from engine.observer import shadow
-from engine.placement.questions import UnreadableError
+from engine.placement.parsing import UnreadableError
 from engine.process import log_locations
 from events import codec, keys, observations, shapes, topics
 

@@ -1,7 +1,7 @@
-"""Input of `reballast schedule`: parse a JSON object, here called a question, into a fleet and a scheduling request.
+"""Parse JSON into fleets and scheduling requests: lines of `reballast schedule`, objects of another control plane.
 
-Field names are Karmada's, as in the recorded vectors. Only wrong types are refused; policy validation is not
-repeated here.
+A question is a binding with its clusters. Field names are Karmada's, as in the recorded vectors. Only wrong types are
+refused; policy validation is not repeated here.
 """
 
 import datetime as dt
