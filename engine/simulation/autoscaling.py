@@ -118,7 +118,7 @@ def _written(
     state: MemberState, key: str, *, replicas: int | None = None, status: Json | None = None
 ) -> list[clusters.MemberObjectApplied]:
     """Return the write that sets the replicas or the status of an object; an empty list for an unknown object."""
-    item, workload = state.unmanaged.get(key), unmanaged.managed(state, key)
+    item, workload = state.unmanaged.get(key), state.managed(key)
     if item is not None:
         value = KubeObject.from_json(item.manifest)
         path = replica_fields.path_of(item.ref.api_version, item.ref.kind)

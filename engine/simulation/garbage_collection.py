@@ -65,8 +65,7 @@ def deletion(
     collector deletes them.
     """
     cluster, key, uid = state.spec.name, ref.binding_key, live.uid
-    workload = state.workloads.get(key)
-    is_managed = workload is not None and not workload.preserved
+    is_managed = state.managed(key) is not None
     owned = dependents(state, key, uid)
     result: list[clusters.MemberWrite] = []
     if is_orphaning:
@@ -75,7 +74,7 @@ def deletion(
     if owned and is_foreground and FOREGROUND not in finalizers:
         finalizers = [*finalizers, FOREGROUND]
     warning = ""
-    if is_orphaning and not is_managed and (ref.kind == _CRON_JOB or finalizers or workload is not None):
+    if is_orphaning and not is_managed and (ref.kind == _CRON_JOB or finalizers or key in state.workloads):
         warning = _deletes_dependents(cluster, ref)
     if not finalizers or is_managed:
         result.append(clusters.MemberObjectDeleted(name=cluster, object=ref, orphans=is_orphaning))

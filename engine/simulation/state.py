@@ -335,6 +335,11 @@ class MemberState(Struct, kw_only=True):
     reported_ready: bool | None = None
     reported_apis: tuple[clusters.ApiKind, ...] | None = None
 
+    def managed(self, key: str) -> Workload | None:
+        """Return the workload of an object that the control plane manages; None for all others."""
+        workload = self.workloads.get(key)
+        return None if workload is None or workload.preserved else workload
+
 
 def initial_state(spec: specs.MemberSpec) -> MemberState:
     """Return a member that runs nothing and has reported nothing; raises quantity.QuantityError for malformed nodes."""

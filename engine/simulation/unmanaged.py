@@ -46,12 +46,6 @@ NODE: Final = ("v1", "Node")
 _BUDGET: Final = budgets.KIND[1]
 
 
-def managed(state: MemberState, key: str) -> Workload | None:
-    """Return the workload of an object that the control plane manages; None for all others."""
-    workload = state.workloads.get(key)
-    return None if workload is None or workload.preserved else workload
-
-
 def running(state: MemberState, key: str) -> Workload | None:
     """Return the workload that runs the unmanaged object with this key; None if it has no replicas."""
     return state.workloads.get(UNMANAGED + key)
@@ -76,7 +70,7 @@ def apply(state: MemberState, manifest: bytes, uid: str, at_ms: int) -> None:
     """Apply an object as a client of the member wrote it; ``uid`` is used if the object is new."""
     ref = kube_objects.read_head(msgspec.Raw(manifest)).reference
     key = ref.binding_key
-    workload = managed(state, key)
+    workload = state.managed(key)
     if workload is not None:
         _keep(state, workload, kept_fields.read(manifest), at_ms)
         return
@@ -104,7 +98,7 @@ def delete(
     ``keeps_pods``: the ReplicaSets of a Deployment and the pods of other workloads stay (``orphans``).
     """
     key = ref.binding_key
-    workload = managed(state, key)
+    workload = state.managed(key)
     if workload is not None:
         owner_index.touch(state, key)
         workload.created_ms, workload.uid = at_ms, ""

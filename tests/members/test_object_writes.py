@@ -328,7 +328,7 @@ _STEPS: Final = st.lists(
 
 def _edited(stage: examples.Stage, replicas: int, labels: dict[str, str] | None = None) -> bytes:
     """An edit as the member's API records it: of a managed object with its replicas only if the member decides them."""
-    workload = unmanaged.managed(_state(stage), NGINX)
+    workload = _state(stage).managed(NGINX)
     value: Json = msgspec.json.decode(_deployment(replicas, image="busybox", labels=labels))
     if workload is not None and not workload.template.retains:
         del value["spec"]

@@ -36,7 +36,6 @@ from engine.simulation import (
     kept_fields,
     lists,
     quotas,
-    unmanaged,
 )
 from engine.simulation.state import Unmanaged
 from engine.works import templates
@@ -149,7 +148,7 @@ class MemberWrites:
         has_status = write.path.part == STATUS or resource.subresource(STATUS) is None
         ref = _reference(resource, write.writer.namespace, write.writer.name)
         key = ref.binding_key
-        workload = unmanaged.managed(state, key)
+        workload = state.managed(key)
         event: clusters.MemberObjectApplied | clusters.MemberObjectDeleted
         if workload is not None and live is not None:
             event = kept_fields.edited(self._plane.name, workload, live, value, has_status=has_status)
