@@ -80,50 +80,39 @@ class Facts:
     """
 
     def __init__(self, state: FactsState | None = None) -> None:
-        self.members: dict[str, Cluster] = {}
+        if state is None:
+            inputs = [verdicts.PartitionState(topic, 0) for topic in topics.FACT_TOPICS]
+            state = FactsState(dict.fromkeys(topics.FACT_TOPICS, 0), {}, [], [], inputs)
+        self._state = state
+        # These are the dictionaries of the state, so they are changed in place and never replaced.
+        self.ends, self.members = state.ends, state.clusters
+        self.taint_policies, self.priority_classes = state.taint_policies, state.priority_classes
+        self.quotas, self.overall = state.quotas, state.overall
+        self.quota_limits = QuotaLimits(state.limits)
+        self.emptied = state.emptied
+        self.interpreters = interpretation.Interpreters(state.interpreters)
         self.fleet = fleet.Fleet()
         self.decision_cache = decision_cache.DecisionCache(self.fleet)
         self.policies = claims.PolicyIndex()
         self.known_policies: dict[PolicyRef, KnownPolicy] = {}
-        self.interpreters = interpretation.Interpreters()
-        self.taint_policies: dict[str, taint_objects.TaintPolicy] = {}
         self.overrides = selection.Overrides()
-        self.emptied = (0, "")
-        self.priority_classes: dict[str, priorities.PriorityClass] = {}
-        self.quotas: dict[str, quota_assignments.Assignments] = {}
-        self.quota_limits = QuotaLimits()
-        self.overall: quota_amounts.Limits = {}
         self.leaving: set[str] = set()
         self.troubled: set[str] = set()
         self._prioritizing: set[PolicyRef] = set()
         self._queue = member_facts.Queue()
-        self.ends: dict[str, int] = dict.fromkeys(topics.FACT_TOPICS, 0)
-        inputs = [verdicts.PartitionState(topic, 0) for topic in topics.FACT_TOPICS]
-        if state is not None:
-            inputs = state.inputs
-            self._restore(state)
         self._folds = {
             partition.topic: verdicts.PartitionFold(partition, validation_manifests.check)
-            for partition in inputs
+            for partition in state.inputs
         }
+        self._restore(state)
 
     @property
     def state(self) -> FactsState:
         """Return the state for a snapshot; use it before the next ``take``, because it shares data with the facts."""
-        return FactsState(
-            ends=self.ends,
-            clusters=self.members,
-            policies=list(self.known_policies.values()),
-            interpreters=list(self.interpreters),
-            inputs=[fold.state for fold in self._folds.values()],
-            taint_policies=self.taint_policies,
-            overrides=list(self.overrides),
-            emptied=self.emptied,
-            priority_classes=self.priority_classes,
-            quotas=self.quotas,
-            limits=self.quota_limits.free,
-            overall=self.overall,
-        )
+        self._state.policies = list(self.known_policies.values())
+        self._state.interpreters, self._state.overrides = list(self.interpreters), list(self.overrides)
+        self._state.emptied = self.emptied
+        return self._state
 
     def copy(self) -> "Facts":
         """Return a copy that shares no data."""
@@ -178,9 +167,11 @@ class Facts:
                 return [changed(change, cause, record.offset) for change in self._apply(verdict)]
 
     def _restore(self, state: FactsState) -> None:
+        """Rebuild what is derived from clusters, policies and overrides.
+
+        Each Raw is copied: it is a view of the snapshot's buffer and would keep all of it in memory.
+        """
         replace = msgspec.structs.replace
-        self.ends = state.ends
-        # Copies of each Raw: it is a view of the snapshot's buffer and would keep all of it in memory.
         for name, cluster in state.clusters.items():
             owners = cluster.spec.managed_fields
             owners = tuple(replace(owner, fields_v1=owner.fields_v1.copy()) for owner in owners)
@@ -189,15 +180,9 @@ class Facts:
         for known_policy in state.policies:
             spec = replace(known_policy.policy.spec, placement=known_policy.policy.spec.placement.copy())
             self._put_policy(replace(known_policy, policy=replace(known_policy.policy, spec=spec)))
-        self.interpreters = interpretation.Interpreters(state.interpreters)
-        self.taint_policies = dict(state.taint_policies)
-        self.emptied = state.emptied
-        self.priority_classes = dict(state.priority_classes)
-        self.quotas = dict(state.quotas)
-        self.quota_limits = QuotaLimits(state.limits)
-        self.overall = dict(state.overall)
         for override in state.overrides:
             self.overrides.put(replace(override, policy=override_objects.with_own_buffers(override.policy)))
+        state.policies, state.overrides = [], []
 
     def _put_policy(self, known_policy: KnownPolicy) -> PolicyChanged:
         ref = known_policy.policy.ref

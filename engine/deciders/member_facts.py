@@ -116,8 +116,8 @@ class QuotaLimits:
     The mapping ``free`` is not copied but changed in place.
     """
 
-    def __init__(self, free: QuotaAmounts | None = None) -> None:
-        self.free: QuotaAmounts = {} if free is None else free
+    def __init__(self, free: QuotaAmounts) -> None:
+        self.free = free
         self._namespaces: dict[str, set[str]] = {}
         for namespace, by_cluster in self.free.items():
             for cluster in by_cluster:
