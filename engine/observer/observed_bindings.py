@@ -6,6 +6,7 @@ decision is the binding as it was before these writes.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 import msgspec
@@ -108,16 +109,6 @@ class ObservedBinding(Struct, frozen=True):
     def evicting(self) -> frozenset[str]:
         return frozenset(task.from_cluster for task in self.spec.graceful_eviction_tasks)
 
-    def is_decided_after(self, earlier: "ObservedBinding") -> bool:
-        """Whether a scheduling pass ended between ``earlier`` and this version."""
-        if self.scheduled is None:
-            return False
-        return self.is_success_after(earlier) or self.scheduled != earlier.scheduled
-
-    def is_success_after(self, earlier: "ObservedBinding") -> bool:
-        """Whether a scheduling pass ended with success between ``earlier`` and this version."""
-        return self.status.last_scheduled_time != earlier.status.last_scheduled_time
-
     def is_written_by_the_scheduler(self, earlier: "ObservedBinding") -> bool:
         """Whether the scheduler wrote clusters, placement or affinity since ``earlier``; evictions are excluded."""
         name = self.status.scheduler_observing_affinity_name
@@ -150,6 +141,26 @@ class ObservedBinding(Struct, frozen=True):
             return self.spec.placement
 
 
+def ends_with_success(versions: Sequence[ObservedBinding]) -> bool:
+    """Whether the last of these versions ends a scheduling pass with success; only the first may end another one."""
+    status, before = versions[-1].status, versions[-2].status
+    if status.last_scheduled_time != before.last_scheduled_time:
+        return True
+    # The time has whole seconds. Another generation alone is no sign of a decision: the scheduler also writes it if it
+    # finds nothing to decide.
+    observed = status.scheduler_observed_generation
+    return observed != before.scheduler_observed_generation and any(
+        read.metadata.generation == observed and written.is_written_by_the_scheduler(read)
+        for read, written in pairwise(versions)
+    )
+
+
+def ends_pass(versions: Sequence[ObservedBinding]) -> bool:
+    """Whether the last of these versions ends a scheduling pass; only the first may end another one."""
+    condition = versions[-1].scheduled
+    return condition is not None and (ends_with_success(versions) or condition != versions[-2].scheduled)
+
+
 def basis_of(versions: Sequence[ObservedBinding]) -> int | None:
     """Return the index of the version on which a scheduling pass based its decision; the pass wrote the last version.
 
@@ -157,24 +168,21 @@ def basis_of(versions: Sequence[ObservedBinding]) -> int | None:
     """
     final = versions[-1]
     before = range(len(versions) - 1)
-    previous = [number for number in before[1:] if versions[number].is_decided_after(versions[number - 1])]
     index = before[-1]
-    if final.is_success_after(versions[-2]):
+    if ends_with_success(versions):
         observed = final.status.scheduler_observed_generation
         read = [number for number in before if versions[number].metadata.generation == observed]
         if not read:
             return None
         index = read[-1]
-    while index > (previous[-1] if previous else 0) and versions[index].is_written_by_the_scheduler(
-        versions[index - 1]
-    ):
+    while index > 0 and versions[index].is_written_by_the_scheduler(versions[index - 1]):
         index -= 1
     return index
 
 
 def placed_after(versions: Sequence[ObservedBinding], basis: int) -> dict[str, int]:
     """Return the clusters and replicas that were written by the scheduling pass that read ``versions[basis]``."""
-    for earlier, later in zip(versions[basis:], versions[basis + 1 :], strict=False):
+    for earlier, later in pairwise(versions[basis:]):
         if later.placed != earlier.placed and later.is_written_by_the_scheduler(earlier):
             return later.placed
     return versions[basis].placed

@@ -11,6 +11,8 @@ from engine.kubeapi.values import resource_versions
 from engine.observer.observed_bindings import (
     ObservedBinding,
     basis_of,
+    ends_pass,
+    ends_with_success,
     placed_after,
     read_binding,
 )
@@ -133,7 +135,7 @@ class Shadow:
         elif history[-1].version >= binding.version:
             return None
         history.append(binding)
-        if len(history) < _TWO or not binding.is_decided_after(history[-2]):
+        if len(history) < _TWO or not ends_pass(history):
             return None
         compared = self._compare(kind, list(history))
         if compared is not None and compared.verdict == UNEXPLAINED:
@@ -186,7 +188,7 @@ class Shadow:
         self._snapshots.append(_Snapshot(version, tuple(self._clusters.values())))
 
     def _compare(self, kind: str, versions: list[ObservedBinding]) -> observations.DecisionCompared | None:
-        final, before = versions[-1], versions[-2]
+        final = versions[-1]
         at = basis_of(versions)
         if at is None or self._snapshots[0].version >= versions[at + 1].version:
             return None  # the binding or the clusters as they were before the decision are not known
@@ -197,7 +199,7 @@ class Shadow:
             reason="" if condition is None else condition.reason,
             message="" if condition is None else condition.message,
         )
-        is_success = final.is_success_after(before)
+        is_success = ends_with_success(versions)
         basis = versions[at]
         states = self._states(versions, at)
         latest = best = next(states)

@@ -6,7 +6,7 @@ Its scheduler decides by rules that are simple enough to be written down here: a
 
 import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -17,7 +17,7 @@ Object: TypeAlias = dict[str, Any]
 Key: TypeAlias = tuple[str, str]
 
 REPLICAS: Final = 12
-_BEGAN_S: Final = 1_767_225_600
+BEGAN_S: Final = 1_767_225_600
 _NAMES: Final = ("east", "north", "south", "west")
 _SUCCESS: Final = "Binding has been scheduled successfully."
 _KINDS: Final = {
@@ -27,9 +27,12 @@ _KINDS: Final = {
 
 
 class ControlPlane:
-    """The objects of the control plane, its changes so far, and the decisions of its scheduler."""
+    """The objects of the control plane, its changes so far, and the decisions of its scheduler.
 
-    def __init__(self) -> None:
+    ``seconds`` are the times of its decisions, one second apart by default.
+    """
+
+    def __init__(self, seconds: Iterator[int] | None = None) -> None:
         self.changes: list[Change] = []
         self.decided: list[int] = []
         """The resourceVersions of the writes that ended a decision."""
@@ -37,7 +40,7 @@ class ControlPlane:
         self.bindings: dict[Key, Object] = {}
         self._versions = itertools.count(2)
         self._uids = itertools.count(1)
-        self._seconds = itertools.count(_BEGAN_S)
+        self._seconds = seconds or itertools.count(BEGAN_S)
 
     def join(self, name: str) -> None:
         """Let a cluster join that serves all kinds."""
@@ -210,7 +213,7 @@ class ControlPlane:
         return f"uid-{next(self._uids)}"
 
     def _now(self) -> str:
-        minutes, second = divmod(next(self._seconds) - _BEGAN_S, 60)
+        minutes, second = divmod(next(self._seconds) - BEGAN_S, 60)
         return f"2026-01-01T{minutes // 60:02}:{minutes % 60:02}:{second:02}Z"
 
 

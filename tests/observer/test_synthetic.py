@@ -1,5 +1,6 @@
 """Shapes that the recordings lack: cluster-scoped bindings, clusters that leave, evictions, suspension, 410."""
 
+import itertools
 from typing import Any
 
 import msgspec
@@ -32,6 +33,21 @@ def test_each_decision_is_found_and_is_the_same(seed: int) -> None:
     assert [decision.version for decision in decisions] == plane.decided
     wrong = [decision for decision in decisions if decision.verdict != SAME]
     assert not wrong, wrong[0]
+
+
+def test_decisions_on_a_binding_within_one_second_are_all_found() -> None:
+    plane = synthetic.ControlPlane(itertools.repeat(synthetic.BEGAN_S))
+    for name in ("east", "north", "west"):
+        plane.join(name)
+    key = plane.bind("ResourceBinding", "web", is_divided=True)
+    for name in ("north", "east"):
+        # It finds nothing to decide, and writes the generation that it observed.
+        plane.schedule(key)
+        plane.report(key)
+        plane.evict(key, name)
+    decisions = compared(plane)
+    assert [decision.version for decision in decisions] == plane.decided
+    assert [decision.verdict for decision in decisions] == [SAME] * 3
 
 
 def test_suspended_binding_is_not_decided_until_it_is_resumed() -> None:
