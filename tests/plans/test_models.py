@@ -91,6 +91,32 @@ async def test_an_object_that_acts_on_others_restores_all_workloads_of_its_clust
     assert len(running) == count
 
 
+@pytest.mark.parametrize(
+    ("reported", "count"),
+    [
+        ({}, 0),
+        ({"replicas": 2}, 1),
+        ({"updated": 0}, 1),
+        ({"ready": 0}, 1),
+        ({"available": 0}, 1),
+        ({"healthy": False}, 1),
+        ({"fault": "a webhook refused it"}, 1),
+        ({"values": {".readyReplicas": "1"}}, 1),
+        ({"generation": 2}, 1),
+        ({"step": 0}, 1),
+    ],
+)
+async def test_workload_on_which_its_model_would_report_something_else_is_restored_at_once(
+    reported: dict[str, object], count: int
+) -> None:
+    story = Story()
+    await story.submit(joined("member1"), capacity("member1"), policy("p", on("member1")), deployment("web"))
+    await story.submit(msgspec.structs.replace(await as_agents_report(story, key("web")), **reported))
+    planned = Fork(await fork_log.fork(story.log), (), story.now_ms)
+    await planned.start()
+    assert len(planned.members.state_of("member1").workloads) == count
+
+
 @pytest.mark.parametrize("seed", [1, 2, 50, 61, 67])
 async def test_pods_that_wait_for_capacity_take_the_reported_capacity_once(seed: int) -> None:
     played = await rested(seed)
