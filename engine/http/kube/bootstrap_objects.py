@@ -92,6 +92,7 @@ class BootstrapObjects:
 
     async def get(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
         """One bootstrap object, even if a stored object replaces it; None if there is none."""
+        await self.prepare()
         kind = object_tables.Kind(resource.api_version, resource.kind)
         if kind == NAMESPACE:
             return await self._namespace(name)
@@ -101,10 +102,11 @@ class BootstrapObjects:
             is_named = name == NAMES[kind] and self.has(kind)
             return await self._of_namespace(kind, namespace) if is_named else None
         role = _ROLES.get((resource.kind, namespace, name))
-        return None if role is None else await self._role(role)
+        return None if role is None else self._role(role)
 
     async def listed(self, resource: Resource, namespace: str) -> list[KubeObject]:
         """All bootstrap objects of a kind, in one namespace or all."""
+        await self.prepare()
         kind = object_tables.Kind(resource.api_version, resource.kind)
         if kind == NAMESPACE:
             return await self._namespaces()
@@ -114,7 +116,7 @@ class BootstrapObjects:
             info = [await self._cluster_info()] if kind == CONFIG_MAP and namespace in {"", _PUBLIC} else []
             return [*await self._of_namespaces(kind, namespace), *info]
         return [
-            await self._role(role)
+            self._role(role)
             for (role_kind, role_namespace, _name), role in _ROLES.items()
             if role_kind == resource.kind and namespace in {"", role_namespace}
         ]
@@ -127,8 +129,12 @@ class BootstrapObjects:
         return kind == ACCOUNT or (kind == CONFIG_MAP and bool(self._authority))
 
     async def prepare(self) -> None:
-        """Read what ``derived`` needs."""
-        await self._read_begin()
+        """Read the time of the log's first record, which ``derived`` needs."""
+        if not self._began:
+            # The first record may have been deleted; then the creation time is unknown.
+            with contextlib.suppress(LogCutError):
+                first = await self._reads.log.read_all(0, 1)
+                self._began = attributes.get(first[0], "time") if first else ""
 
     def derived(self, kind: object_tables.Kind, source: KubeObject) -> KubeObject:
         """The object of this kind that comes and goes with a namespace or a cluster (see ``SOURCES``)."""
@@ -144,12 +150,12 @@ class BootstrapObjects:
 
     async def _namespace(self, name: str) -> KubeObject | None:
         if name in namespaces.BUILT_IN or name in await self._reads.peek(_works_namespaces):
-            return await self._namespace_object(name)
+            return self._namespace_of(name)
         return None
 
     async def _namespaces(self) -> list[KubeObject]:
         names = {*namespaces.BUILT_IN, *await self._reads.peek(_works_namespaces)}
-        return [await self._namespace_object(name) for name in sorted(names)]
+        return [self._namespace_of(name) for name in sorted(names)]
 
     async def _of_namespace(self, kind: object_tables.Kind, namespace: str) -> KubeObject | None:
         stored = await self._reads.peek(lambda rows: object_tables.get(rows, NAMESPACE, "", namespace))
@@ -180,7 +186,7 @@ class BootstrapObjects:
             for signature in signatures
             if signature is not None
         }
-        identity = await self._identity(f"{_PUBLIC}/{_CLUSTER_INFO}")
+        identity = self._identity_of(f"{_PUBLIC}/{_CLUSTER_INFO}")
         return KubeObject(
             {
                 "apiVersion": CONFIG_MAP.api_version,
@@ -190,13 +196,9 @@ class BootstrapObjects:
             }
         )
 
-    async def _role(self, role: KubeObject) -> KubeObject:
+    def _role(self, role: KubeObject) -> KubeObject:
         # A ClusterRole and its binding have the same name, but uids are unique over all kinds.
-        return role.with_metadata(await self._identity(f"{role.kind}/{role.namespace}/{role.name}"))
-
-    async def _namespace_object(self, name: str) -> KubeObject:
-        await self._read_begin()
-        return self._namespace_of(name)
+        return role.with_metadata(self._identity_of(f"{role.kind}/{role.namespace}/{role.name}"))
 
     def _namespace_of(self, name: str) -> KubeObject:
         labels = {"kubernetes.io/metadata.name": name}
@@ -210,17 +212,6 @@ class BootstrapObjects:
                 "status": {"phase": "Active"},
             }
         )
-
-    async def _identity(self, name: str) -> ObjectMeta:
-        await self._read_begin()
-        return self._identity_of(name)
-
-    async def _read_begin(self) -> None:
-        if not self._began:
-            # The first record may have been deleted; then the creation time is unknown.
-            with contextlib.suppress(LogCutError):
-                first = await self._reads.log.read_all(0, 1)
-                self._began = attributes.get(first[0], "time") if first else ""
 
     def _identity_of(self, name: str) -> ObjectMeta:
         """Derived metadata: a stable uid, and the time of the log's first record as the creation time."""
