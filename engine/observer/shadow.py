@@ -140,8 +140,7 @@ class Shadow:
         compared = self._compare(kind, list(history))
         if compared is not None and compared.verdict == UNEXPLAINED:
             self._doubtful[decided(compared)] = compared, list(history)
-        # Keep this version, on which the next decision may be based, and the one before, which shows that this
-        # one ended a decision.
+        # The next decision may be based on this version or, if Karmada's cache lags, on the one before.
         while len(history) > _TWO:
             history.popleft()
         return compared
