@@ -4,7 +4,6 @@ from typing import Final, NamedTuple
 
 from engine.domain import marks, namespaces
 from events import keys
-from events.kube_objects import KubeObject
 from projections import works
 from projections.documents.works import object_in_cluster, propagation
 from projections.objects import ObjectRow
@@ -37,16 +36,6 @@ class Placed(NamedTuple):
     def version(self) -> tuple[int, int]:
         """The version of the work: term and step of its decision."""
         return self.work.term, self.work.step
-
-
-class PropagatedNamespace(NamedTuple):
-    """A namespace as applied in a cluster, with the labels and annotations that it has there.
-
-    ``created_ms`` is the creation time of its work.
-    """
-
-    manifest: KubeObject
-    created_ms: int
 
 
 def works_of(rows: Rows, name: str, after: int) -> list[CurrentWork]:
@@ -88,7 +77,7 @@ def newest_works(rows: Rows, key: str, before: int) -> list[int]:
     return [number for (number,) in rows.select(statement, (key, before, PAGE))]
 
 
-def namespaces_of(rows: Rows, name: str) -> list[PropagatedNamespace]:
+def namespaces_of(rows: Rows, name: str) -> list[namespaces.PropagatedNamespace]:
     """Return the namespaces that are propagated to a cluster, ordered by name."""
     statement = """
         SELECT w.body, '', o.kind, o.namespace, o.name, o.api_version, o.number, o.version, o.generation, o.uid,
@@ -96,9 +85,9 @@ def namespaces_of(rows: Rows, name: str) -> list[PropagatedNamespace]:
         FROM objects o JOIN keys c ON c.key = ? JOIN works w ON w.id = o.id AND w.cluster = c.id
         WHERE o.api_version = ? AND o.kind = ? ORDER BY o.name
     """
-    result: list[PropagatedNamespace] = []
+    result: list[namespaces.PropagatedNamespace] = []
     for body, *row in rows.select(statement, (keys.cluster_key(name), *namespaces.KIND)):
         work = works.decode(body)
         manifest = object_in_cluster(name, work, ObjectRow(*row))
-        result.append(PropagatedNamespace(manifest, work.created_ms))
+        result.append(namespaces.PropagatedNamespace(manifest, work.created_ms))
     return result

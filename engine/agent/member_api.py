@@ -21,6 +21,7 @@ from engine.agent.api_errors import ExpiredError, RefusedError, ThrottledError, 
 from engine.agent.credentials import Credentials
 from engine.agent.discovery import Resource
 from engine.agent.kubeconfigs import Access, KubeconfigError, tls
+from engine.text_lines import Lines
 from events import records
 from events.json_values import Json, as_text, at, list_at, object_at, objects_at
 from events.kube_objects import KubeObject
@@ -203,8 +204,10 @@ class MemberApi:
             async with self._request("GET", resource.path(), query=query, limit=_WATCH_TIMEOUT) as response:
                 if response.status >= HTTPStatus.BAD_REQUEST:
                     self._raise(response, await response.read())
-                async for line in _lines(response.content):
-                    yield _change(line)
+                lines = Lines()
+                async for chunk in response.content.iter_any():
+                    for line in filter(None, lines.take(chunk)):
+                        yield _change(line)
         except (aiohttp.ClientError, TimeoutError) as error:
             raise UnreachableError(f"watch of {resource.plural}: {_error_text(error)}") from None
 
@@ -349,18 +352,6 @@ def _session(context: ssl.SSLContext) -> aiohttp.ClientSession:
         headers={"user-agent": "reballast-agent"},
         skip_auto_headers=("content-type",),
     )
-
-
-async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """Yield the lines of a body; a line may be longer than StreamReader allows in ``readline``."""
-    rest = b""
-    async for chunk in content.iter_any():
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in lines:
-            if line:
-                yield line
-    if rest:
-        yield rest
 
 
 def _change(line: bytes) -> Change:

@@ -1,9 +1,10 @@
 """Which namespaces belong to the control plane, and which are propagated to clusters. Pure."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from events import vocabulary
+from events.kube_objects import KubeObject
 
 KIND: Final = vocabulary.NAMESPACE
 SKIPPED: Final = "namespace.karmada.io/skip-auto-propagation"
@@ -18,6 +19,16 @@ BUILT_IN: Final = frozenset({*OF_EVERY_CLUSTER, *_RESERVED})
 """Namespaces that always exist in the control plane, without having been created."""
 
 _TRUE: Final = "true"
+
+
+class PropagatedNamespace(NamedTuple):
+    """A namespace as applied in a cluster, with the labels and annotations that it has there.
+
+    ``created_ms`` is the creation time of its work.
+    """
+
+    manifest: KubeObject
+    created_ms: int
 
 
 def is_reserved(name: str) -> bool:

@@ -3,30 +3,23 @@
 ``NamespaceChanges`` has the sequence number of the last change of any namespace.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
 import anyio
-from msgspec import Struct
 
 from engine.deciders import member_facts
 from engine.domain import namespaces
+from engine.objects import selector_index
 from engine.overrides import application, policies, selection
 from engine.placement.fleet import Fleet
 from engine.writing.read_side import ReadSide
-from events import shapes
 from events.kube_objects import KubeObject
 from events.validation.known_kinds import POLICY_GROUP
 from projections import agent_queries, changes, clusters, objects
 from projections.port import Rows
 
 
-class _Template(Struct, frozen=True):
-    ref: shapes.WorkloadRef
-    labels: Mapping[str, str]
-
-
-def of(rows: Rows, cluster: str) -> list[agent_queries.PropagatedNamespace]:
+def of(rows: Rows, cluster: str) -> list[namespaces.PropagatedNamespace]:
     """Return the namespaces of a cluster, ordered by name; one whose overrides fail is returned without overrides."""
     result = agent_queries.namespaces_of(rows, cluster)
     overrides = selection.Overrides()
@@ -43,10 +36,7 @@ def of(rows: Rows, cluster: str) -> list[agent_queries.PropagatedNamespace]:
 def _overridden(
     manifest: KubeObject, overrides: selection.Overrides, fleet: Fleet, cluster: str
 ) -> KubeObject:
-    api_version, kind = namespaces.KIND
-    labels = {name: str(text) for name, text in manifest.labels.items()}
-    ref = shapes.WorkloadRef(api_version=api_version, kind=kind, name=manifest.name)
-    selected = overrides.policies_for(_Template(ref, labels))
+    selected = overrides.policies_for(selector_index.template_of(manifest))
     if not selected:
         return manifest
     applied = application.OverrideApplication(manifest)

@@ -7,10 +7,13 @@ narrowest property that all matching templates share: a name, one label with one
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Protocol
 
+from msgspec import Struct
+
 from engine.kubeapi.values import selectors
 from engine.kubeapi.values.selectors import LabelSelector, Operator, Requirement
 from engine.objects.policies import ResourceSelector
 from events import shapes
+from events.kube_objects import KubeObject
 
 BY_NAME: Final = 3
 BY_LABELS: Final = 2
@@ -40,6 +43,19 @@ class Template(Protocol):
 
     @property
     def labels(self) -> Mapping[str, str]: ...
+
+
+class _ObjectTemplate(Struct, frozen=True):
+    ref: shapes.WorkloadRef
+    labels: Mapping[str, str]
+
+
+def template_of(value: KubeObject) -> Template:
+    """Return the fields of an object that selectors read."""
+    ref = shapes.WorkloadRef(
+        api_version=value.api_version, kind=value.kind, name=value.name, namespace=value.namespace
+    )
+    return _ObjectTemplate(ref, {name: str(text) for name, text in value.labels.items()})
 
 
 class _Labels:

@@ -4,10 +4,10 @@ They are computed on request from the member's replica counts and the manifests 
 """
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from engine.domain import marks, replica_fields
-from engine.domain.namespaces import OF_EVERY_CLUSTER
+from engine.domain.namespaces import OF_EVERY_CLUSTER, PropagatedNamespace
 from engine.simulation import (
     addresses,
     listed_statuses,
@@ -132,13 +132,6 @@ def pods(state: MemberState, workload: Workload, manifest: KubeObject) -> Iterat
                 "status": _pod_status(pod, names, since, unschedulable),
             }
         )
-
-
-class PropagatedNamespace(NamedTuple):
-    """A namespace that is propagated to a member: the object with Karmada's labels, and the time of its creation."""
-
-    manifest: KubeObject
-    created_ms: int
 
 
 def namespaces(

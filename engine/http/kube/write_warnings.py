@@ -88,11 +88,6 @@ class Forecasts:
 _decode: Final = msgspec.json.Decoder(Prediction).decode
 
 
-class _Template(msgspec.Struct, frozen=True):
-    ref: shapes.WorkloadRef
-    labels: dict[str, str]
-
-
 class Relabelling:
     """Records whether an edit changed labels; if so, ``warnings`` reads the policy that claims the object."""
 
@@ -113,18 +108,10 @@ class Relabelling:
         stored = await plane.current(resource, policy.namespace, policy.name)
         if stored is None:
             return ()
-        template = _template(value)
-        if selector_index.Selection(policies.decode(msgspec.json.encode(stored.document)).selectors).selects(
-            template
-        ):
+        template = selector_index.template_of(value)
+        selectors = policies.decode(msgspec.json.encode(stored.document)).selectors
+        if selector_index.Selection(selectors).selects(template):
             return ()
         name = keys.full_name(policy.namespace, policy.name)
         kept = f"this {template.ref.kind}, which keeps its placement until that policy is changed or deleted"
         return (f"{policy.kind} {name} no longer selects {kept}",)
-
-
-def _template(value: KubeObject) -> _Template:
-    ref = shapes.WorkloadRef(
-        api_version=value.api_version, kind=value.kind, name=value.name, namespace=value.namespace
-    )
-    return _Template(ref, {name: str(text) for name, text in value.labels.items()})

@@ -39,7 +39,7 @@ _SCALARS: Final[Mapping[str, Json]] = {
     "time": {"type": "string", "format": "date-time"},
     "micro": {"type": "string", "format": "date-time"},
 }
-_KIND: Final = "x-kubernetes-group-version-kind"
+GROUP_VERSION_KIND: Final = "x-kubernetes-group-version-kind"
 _REFERENCE: Final = "#/components/schemas/"
 _QUERY: Final = ("dryRun", "fieldManager", "fieldValidation", "force", "pretty")
 
@@ -75,7 +75,7 @@ def _document(resources: tuple[Resource, ...]) -> Json:
     for resource in resources:
         kind: Json = {"group": resource.group, "version": resource.version, "kind": resource.kind}
         component = _component(resource, schemas)
-        schemas[component] = {**object_at(schemas[component]), _KIND: [kind]}
+        schemas[component] = {**object_at(schemas[component]), GROUP_VERSION_KIND: [kind]}
         paths.update(_paths(resource, component, kind))
     return {
         "openapi": "3.0.0",
@@ -95,7 +95,7 @@ def _paths(resource: Resource, component: str, kind: Json) -> Json:
         content = {"application/json": {"schema": {"$ref": f"{_REFERENCE}{component}"}}}
         return {
             "x-kubernetes-action": action,
-            _KIND: kind,
+            GROUP_VERSION_KIND: kind,
             "parameters": query,
             "responses": {"200": {"description": "OK", "content": content}},
         }

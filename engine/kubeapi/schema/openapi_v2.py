@@ -10,12 +10,12 @@ from typing import Final
 
 import msgspec
 
+from engine.kubeapi.schema.openapi import GROUP_VERSION_KIND
 from engine.kubeapi.schema.resources import Catalogue, Resource
 
 MEDIA_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 """Content type of responses. Requests have ``@`` for the dot before ``v1.0``; clients cannot parse it in responses."""
 
-_KIND: Final = "x-kubernetes-group-version-kind"
 _QUERY: Final = ("dryRun", "fieldManager", "fieldValidation", "force")
 
 # Field numbers of gnostic's messages.
@@ -67,7 +67,7 @@ def _path(resource: Resource) -> str:
 def _kind(resource: Resource) -> bytes:
     names = {"group": resource.group, "kind": resource.kind, "version": resource.version}
     # JSON is YAML too.
-    return _text(_NAMED_NAME, _KIND) + _length_delimited(
+    return _text(_NAMED_NAME, GROUP_VERSION_KIND) + _length_delimited(
         _NAMED_VALUE, _text(_ANY_YAML, msgspec.json.encode(names).decode())
     )
 

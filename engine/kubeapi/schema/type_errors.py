@@ -21,6 +21,16 @@ _QUANTITY_LIKE: Final = re.compile(r"[+-]?[0-9.]+[eEinumkKMGTP]+[-+]?[0-9]*")
 _QUANTITY_WORDS: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
+_TYPES: Final[Mapping[type, tuple[str, str]]] = {
+    bool: ("bool", "bool"),
+    int: ("number", "int64"),
+    float: ("number", "float64"),
+    str: ("string", "string"),
+    list: ("array", "slice"),
+}
+_OBJECT: Final = ("object", "map")
+"""The names of a value's type in the API server's JSON decoder, and in the decoder of merge results."""
+
 _NO_BASE64: Final = re.compile(r"[^A-Za-z0-9+/]")
 INSTANT: Final = re.compile(
     r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]?\d|2[0-3]):[0-5]\d:[0-5]\d([.,]\d+)?(Z|[+-]\d\d:\d\d)",
@@ -180,7 +190,7 @@ def _mistyped(value: object, word: str) -> TypeMismatch:
 
 
 def _wrong(value: object, schema: Schema, sort: str) -> TypeMismatch:
-    text = f"cannot restore {sort} from {_plain_sort(value)}"
+    text = f"cannot restore {sort} from {_TYPES.get(type(value), _OBJECT)[1]}"
     return TypeMismatch(value=value, go_type=_go_type(schema), expected=text)
 
 
@@ -189,33 +199,8 @@ def json_type_of(value: object, word: str = "") -> str:
 
     If the expected type ``word`` is an integer type, the name of a number includes its value, as ``number 5``.
     """
-    match value:
-        case bool():
-            return "bool"
-        case int() | float():
-            return f"number {value}" if word in ("int32", "int64") else "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"
-
-
-def _plain_sort(value: object) -> str:
-    match value:
-        case bool():
-            return "bool"
-        case int():
-            return "int64"
-        case float():
-            return "float64"
-        case str():
-            return "string"
-        case list():
-            return "slice"
-        case _:
-            return "map"
+    name, _ = _TYPES.get(type(value), _OBJECT)
+    return f"{name} {value}" if name == "number" and word in ("int32", "int64") else name
 
 
 def _go_type(schema: Schema) -> str:

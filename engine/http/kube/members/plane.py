@@ -125,11 +125,7 @@ class MemberPlane(SnapshotPlane):
             case "namespaces":
                 written = await self._workloads(state, resource)
                 propagated = await self._reads.peek(lambda rows: member_namespaces.of(rows, self.name))
-                namespaces = [
-                    api_objects.PropagatedNamespace(manifest, created_ms)
-                    for manifest, created_ms in propagated
-                ]
-                return api_objects.namespaces(state, began_ms, written, namespaces)
+                return api_objects.namespaces(state, began_ms, written, propagated)
             case "pods":
                 return await self._all_pods(state)
             case "services" | "endpoints" | "endpointslices.discovery.k8s.io":
