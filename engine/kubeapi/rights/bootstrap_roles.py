@@ -3,7 +3,7 @@
 From the published API. A stored object with the same name replaces the bootstrap object.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, TypedDict
 
 from engine.kubeapi.rights import parsing
@@ -36,21 +36,18 @@ _DISCOVERY: Final = (
     "/version/",
 )
 _PUBLIC: Final = ("/healthz", "/livez", "/readyz", "/version", "/version/")
-_EDITED_KARMADA: Final = (
-    "cronfederatedhpas autoscaling.karmada.io",
-    "federatedhpas autoscaling.karmada.io",
-    "multiclusteringresses networking.karmada.io",
-    "multiclusterservices networking.karmada.io",
-    "overridepolicies policy.karmada.io",
-    "propagationpolicies policy.karmada.io",
-    "resourcebindings work.karmada.io",
-)
+_EDITED_KARMADA: Final = {
+    "autoscaling.karmada.io": "cronfederatedhpas federatedhpas",
+    "networking.karmada.io": "multiclusteringresses multiclusterservices",
+    "policy.karmada.io": "overridepolicies propagationpolicies",
+    "work.karmada.io": "resourcebindings",
+}
 # A quota limits the editors of its namespace, so they may not change it.
-_VIEWED_KARMADA: Final = (
-    *_EDITED_KARMADA,
-    "federatedresourcequotas policy.karmada.io",
-    "works work.karmada.io",
-)
+_VIEWED_KARMADA: Final = {
+    **_EDITED_KARMADA,
+    "policy.karmada.io": "federatedresourcequotas overridepolicies propagationpolicies",
+    "work.karmada.io": "resourcebindings works",
+}
 _VIEWED: Final = _split(
     "configmaps endpoints events limitranges namespaces persistentvolumeclaims "
     "persistentvolumeclaims/status pods pods/log pods/status replicationcontrollers "
@@ -203,12 +200,8 @@ def _view() -> list[Rule]:
     ]
 
 
-def _of_karmada(verbs: tuple[str, ...], listed: tuple[str, ...]) -> list[Rule]:
-    groups: dict[str, list[str]] = {}
-    for resource in listed:
-        plural, group = resource.split()
-        groups.setdefault(group, []).append(plural)
-    return [_rule(verbs, (group,), plurals) for group, plurals in sorted(groups.items())]
+def _of_karmada(verbs: Sequence[str], groups: Mapping[str, str]) -> list[Rule]:
+    return [_rule(verbs, (group,), _split(plurals)) for group, plurals in groups.items()]
 
 
 def _rule(verbs: Sequence[str], groups: Sequence[str], resources: Sequence[str]) -> Rule:
