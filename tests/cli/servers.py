@@ -24,13 +24,26 @@ HELD_UP_SECONDS = 5.0
 @contextmanager
 def running(directory: Path, *options: str) -> Generator[subprocess.Popen[bytes]]:
     """Run ``reballast up`` as a process, wait until it is ready, and stop it at the end; see ``output_of``."""
-    command = [sys.executable, "-m", "engine.cli", "up", "--data", str(directory), *options]
+    with _process(directory, "up", *options) as process:
+        _await_ready(directory, process)
+        yield process
+
+
+@contextmanager
+def scheduling(directory: Path, kubeconfig: Path, name: str) -> Generator[subprocess.Popen[bytes]]:
+    """Run ``reballast scheduler`` for the policies with this ``schedulerName``, and stop it at the end."""
+    with _process(directory, "scheduler", "--kubeconfig", str(kubeconfig), "--name", name) as process:
+        yield process
+
+
+@contextmanager
+def _process(directory: Path, *words: str) -> Generator[subprocess.Popen[bytes]]:
+    command = [sys.executable, "-m", "engine.cli", *words, "--data", str(directory)]
     with (
         output_of(directory).open("ab") as output,
         subprocess.Popen(command, stdout=output, stderr=output) as process,
     ):
         try:
-            _await_ready(directory, process)
             yield process
         finally:
             process.send_signal(signal.SIGTERM)

@@ -1,7 +1,7 @@
 """Run a real cluster or a real Karmada until Ctrl-C, or while a command runs; or Karmada's own tests, or a comparison.
 
 ``python -m tests.clusters up|karmada [-- COMMAND ...]``, ``python -m tests.clusters conformance [FOCUS ...]``,
-``python -m tests.clusters compare [FIRST-LAST]``.
+``python -m tests.clusters compare [--scheduler] [FIRST-LAST]``.
 """
 
 import os
@@ -24,7 +24,8 @@ KARMADA: Final = "REBALLAST_TEST_KARMADA_CONFIG"
 """Names the kubeconfig of a real Karmada."""
 
 _USAGE: Final = (
-    "usage: python -m tests.clusters up|karmada [-- COMMAND ...] | conformance [FOCUS ...] | compare [SEED]"
+    "usage: python -m tests.clusters up|karmada [-- COMMAND ...] | conformance [FOCUS ...] "
+    "| compare [--scheduler] [FIRST-LAST]"
 )
 _WRONG: Final = 2
 _OF_THEIR_OWN: Final = {"conformance": conformance.main, "compare": comparison.main}

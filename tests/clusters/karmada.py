@@ -31,10 +31,13 @@ _WEBHOOKS_URL: Final = "https://karmada-webhook.karmada-system.svc:443"
 
 
 class Karmada(Cluster):
-    """A control plane with members ``member1``, ``member2`` and so on, pushed to."""
+    """A control plane with members ``member1``, ``member2`` and so on, pushed to; with or without a scheduler."""
 
-    def __init__(self, members: int = 2, controller_options: Sequence[str] = ()) -> None:
+    def __init__(
+        self, members: int = 2, controller_options: Sequence[str] = (), *, schedules: bool = True
+    ) -> None:
         super().__init__()
+        self._schedules: Final = schedules
         self._controller_options: Final = (
             "--controllers=*,hpaScaleTargetMarker,deploymentReplicasSyncer",
             *controller_options,
@@ -64,11 +67,13 @@ class Karmada(Cluster):
         self.kubectl("apply", "--server-side", "--recursive", "--filename", str(crds))
         self._serve_clusters()
         self._serve_webhooks()
-        for program, options in (
-            (programs.KARMADA_CONTROLLERS, self._controller_options),
-            (programs.KARMADA_SCHEDULER, ("--enable-scheduler-estimator=false",)),
-        ):
-            self._launch_component(program, ["--leader-elect=false", *options])
+        self._launch_component(
+            programs.KARMADA_CONTROLLERS, ["--leader-elect=false", *self._controller_options]
+        )
+        if self._schedules:
+            self._launch_component(
+                programs.KARMADA_SCHEDULER, ["--leader-elect=false", "--enable-scheduler-estimator=false"]
+            )
         for name, member in self.members.items():
             member.start()
             self._join(name, member)

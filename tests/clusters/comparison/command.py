@@ -1,4 +1,6 @@
-"""``python -m tests.clusters compare [FIRST-LAST]``: the scenarios of seeds, on a real Karmada and on ``reballast up``.
+"""``python -m tests.clusters compare [--scheduler] [FIRST-LAST]``: scenarios on a real Karmada and on ``reballast up``.
+
+With ``--scheduler``, on two Karmadas, one of them with ``reballast scheduler`` in place of its own scheduler.
 
 Both have the same clusters. Each scenario has a namespace of its own, and all take their steps together: one write on
 both sides, or reports of the clusters, then a wait until the states are equal or have ceased to change. A scenario ends
@@ -12,6 +14,7 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,11 +24,12 @@ from msgspec import Struct
 from tests.cli import servers
 from tests.clusters.comparison import fleet_changes, reports, scenarios, states
 from tests.clusters.comparison.planes import Plane
-from tests.clusters.comparison.reports import Agents
+from tests.clusters.comparison.reports import Agents, WrittenStatuses
 from tests.clusters.comparison.scenarios import Write
 from tests.clusters.karmada import Karmada
 
 _SEEDS: Final = "0-39"
+_SCHEDULER: Final = "--scheduler"
 _CONTEXT: Final = "karmada-apiserver"
 _POLL_S: Final = 2.0
 _CALM_S: Final = 20.0
@@ -59,21 +63,27 @@ class _Scenario(Struct):
 
 def main(words: list[str]) -> int:
     """Compare the scenarios of a range of seeds; return 1 if there is a difference."""
-    first, _, last = "".join(words or [_SEEDS]).partition("-")
+    is_about_scheduler = words[:1] == [_SCHEDULER]
+    first, _, last = "".join(words[is_about_scheduler:] or [_SEEDS]).partition("-")
     seeds = range(int(first), int(last or first) + 1)
     with (
         tempfile.TemporaryDirectory(prefix="reballast-comparison-") as named,
         Karmada(members=0, controller_options=_EVICTIONS) as karmada,
-        servers.running(Path(named) / "data", "--no-members"),
+        ExitStack() as others,
     ):
-        planes = (
-            Plane("Karmada", karmada.kubeconfig),
-            Plane("Reballast", Path(named) / "data/kubeconfig", _CONTEXT),
-        )
-        return anyio.run(_compare, planes, Agents(planes[0], Path(named) / "data"), seeds)
+        directory = Path(named) / "data"
+        plane = Plane("Karmada", karmada.kubeconfig)
+        if is_about_scheduler:
+            second = others.enter_context(Karmada(members=0, controller_options=_EVICTIONS, schedules=False))
+            others.enter_context(servers.scheduling(directory, second.kubeconfig, "default-scheduler"))
+            other = Plane("Reballast", second.kubeconfig)
+            return anyio.run(_compare, (plane, other), WrittenStatuses((plane, other)), seeds)
+        others.enter_context(servers.running(directory, "--no-members"))
+        other = Plane("Reballast", directory / "kubeconfig", _CONTEXT)
+        return anyio.run(_compare, (plane, other), Agents(plane, directory), seeds)
 
 
-async def _compare(planes: tuple[Plane, Plane], agents: Agents, seeds: range) -> int:
+async def _compare(planes: tuple[Plane, Plane], agents: Agents | WrittenStatuses, seeds: range) -> int:
     ends: Counter[str] = Counter()
     compared = 0
     running = [_Scenario(seed, scenarios.writes(seed)) for seed in seeds]
@@ -118,7 +128,9 @@ async def _compare(planes: tuple[Plane, Plane], agents: Agents, seeds: range) ->
     return 1 if ends["different"] else 0
 
 
-async def _report(karmada: Plane, agents: Agents, running: list[_Scenario], step: int) -> None:
+async def _report(
+    karmada: Plane, agents: Agents | WrittenStatuses, running: list[_Scenario], step: int
+) -> None:
     """Let the clusters report on most of the Works of the running scenarios."""
     works: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for work in await karmada.works():
@@ -176,6 +188,8 @@ async def _settled(
             ends["ended by a last running copy that recovered"] += 1
         elif states.repeats_failover(karmada[scenario.seed], differing[scenario.seed]):
             ends["ended by a failover that Karmada repeats"] += 1
+        elif states.is_grouped(reballast[scenario.seed]):
+            ends["ended by a group that the scheduler does not know"] += 1
         elif scenario.seed in failing:
             # Karmada makes no Work; Reballast makes one, whose agent reports the failure.
             ends["ended by an override that fails"] += 1
