@@ -203,16 +203,8 @@ def _report(entry: Entry) -> messages.WorkloadReport | None:
         key=work.key,
         term=version[0],
         step=version[1],
-        replicas=how.replicas,
-        updated=how.updated,
-        ready=how.ready,
-        available=how.available,
-        healthy=how.healthy,
         fault=entry.fault,
-        values=how.values,
-        generation=how.generation,
-        observed_generation=how.observed_generation,
-        status=how.status,
+        **structs.asdict(how),
     )
 
 

@@ -218,14 +218,7 @@ def _take_link(shard: ShardState, taken: verdicts.Taken) -> None:
     match taken.data:
         case links.RescheduleRequested() as reschedule:
             binding = shard.bindings.setdefault(reschedule.key, Binding(key=reschedule.key))
-            request = states.RescheduleRequest(
-                reschedule.rebalancer,
-                reschedule.uid,
-                reschedule.generation,
-                reschedule.at_ms,
-                reschedule.workload,
-            )
-            binding.reschedule_requests = (*binding.reschedule_requests, request)
+            binding.reschedule_requests = (*binding.reschedule_requests, reschedule)
             touch(shard, reschedule.key, states.REQUESTED, taken)
         case links.RescheduleAnswered() as answer:
             _take_answer(shard, taken, answer)

@@ -24,7 +24,7 @@ from engine.deciders import state as states
 from engine.deciders.facts import Facts
 from engine.deciders.overall_quotas import Pending, Refused
 from engine.deciders.placement_cache import Placements
-from engine.deciders.state import Binding, Declared, RescheduleRequest
+from engine.deciders.state import Binding, Declared
 from engine.deciders.step_outputs import Outputs, SchedulingPass, View
 from engine.domain.bindings import Claim, Targets
 from engine.placement import requests, schedule, triggers
@@ -318,7 +318,7 @@ def _emit_failure(
     )
 
 
-def _answer(request: RescheduleRequest, result: str, reason: str) -> links.RescheduleAnswered:
+def _answer(request: links.RescheduleRequested, result: str, reason: str) -> links.RescheduleAnswered:
     return links.RescheduleAnswered(
         rebalancer=request.rebalancer,
         uid=request.uid,

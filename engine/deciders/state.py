@@ -16,7 +16,7 @@ from engine.objects.priorities import PriorityClass
 from events.cluster_decisions import ClusterJudged
 from events.decisions import ClaimRefused, DependenciesDistributed
 from events.imported_placements import ImportedPlacement
-from events.links import CapacityRequested, PreemptionRequested
+from events.links import CapacityRequested, PreemptionRequested, RescheduleRequested
 from events.shapes import Occupant, OverrideRef, Reading, WorkloadRef
 from events.tracing import NO_TRACE, Trace
 
@@ -134,16 +134,6 @@ class Dispatched(Struct, frozen=True, gc=False):
         return hash((self.digest, self.replicas, self.term, self.step))
 
 
-class RescheduleRequest(Struct, frozen=True, gc=False):
-    """A rebalancer's request to reschedule a workload, not answered yet."""
-
-    rebalancer: str
-    uid: str
-    generation: int
-    at_ms: int
-    workload: WorkloadRef
-
-
 class Terms(Struct, frozen=True, gc=False):
     """The clusters in which a binding needs an object, and whether its policy overwrites and preserves objects."""
 
@@ -178,8 +168,9 @@ class Binding(bindings.Binding, kw_only=True, gc=False):
     when the binding must be decided again even without a new input (0: never). ``refused`` is the last refusal to
     apply a policy, until the template is declared, claimed or released. ``evicted`` are the clusters from which a
     taint evicted the binding, each with the time of the last eviction in milliseconds since 1970. ``suspending`` is the
-    suspension that a client requested since the last step. ``delayed`` are rebalancers' requests that are answered
-    once the binding's decision no longer waits (``ShardState.awaits``). ``shown`` is the digest of the last status.
+    suspension that a client requested since the last step. ``reschedule_requests`` are rebalancers' requests that are
+    not answered yet; ``delayed`` are those that are answered once the binding's decision no longer waits
+    (``ShardState.awaits``). ``shown`` is the digest of the last status.
     """
 
     key: str
@@ -191,8 +182,8 @@ class Binding(bindings.Binding, kw_only=True, gc=False):
     attempts: int = 0
     retry_at_ms: int = 0
     ready_to_retry: bool = False
-    reschedule_requests: tuple[RescheduleRequest, ...] = ()
-    delayed: tuple[RescheduleRequest, ...] = ()
+    reschedule_requests: tuple[RescheduleRequested, ...] = ()
+    delayed: tuple[RescheduleRequested, ...] = ()
     reports: dict[str, Report] = {}
     works: dict[str, Dispatched] = {}
     shown: str = ""

@@ -276,15 +276,7 @@ class _Agents:
                 if call is None:
                     yield canonical_json(messages.Call(id=number, is_ended=True)) + b"\n"
                     continue
-                line = messages.Call(
-                    id=number,
-                    method=call.method,
-                    target=call.target,
-                    accept=call.accept,
-                    content_type=call.content_type,
-                    body=call.body,
-                )
-                yield canonical_json(line) + b"\n"
+                yield canonical_json(messages.Call(id=number, **call._asdict())) + b"\n"
 
 
 def _cluster_message(cluster: Cluster | None) -> messages.Cluster:

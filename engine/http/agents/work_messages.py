@@ -25,35 +25,14 @@ def of_record(record: StoredRecord) -> messages.Work | None:
 
 def of_current(key: str, work: Work) -> messages.Work:
     """Convert a binding's work of the projection to the message for its agent."""
-    return messages.Work(
-        key=key,
-        state="suspended" if work.suspended else "applied",
-        term=work.term,
-        step=work.step,
-        name=work.name,
-        template=work.template,
-        digest=work.digest,
-        replicas=work.replicas,
-        overrides=_digest(work),
-        reading=work.reading,
-    )
+    return _message(key, work.name, work, is_suspended=work.suspended)
 
 
 def _of_event(data: shapes.Event) -> messages.Work | None:
     match data:
         case works.WorkApplied():
-            return messages.Work(
-                key=data.key,
-                state="applied",
-                term=data.term,
-                step=data.step,
-                name=marks.work_name(data.template.kind, data.template.namespace, data.template.name),
-                template=data.template,
-                digest=data.digest,
-                replicas=data.replicas,
-                overrides=_digest(data),
-                reading=data.reading,
-            )
+            name = marks.work_name(data.template.kind, data.template.namespace, data.template.name)
+            return _message(data.key, name, data, is_suspended=False)
         case works.WorkRemoved():
             return messages.Work(
                 key=data.key, state="removed", term=data.term, step=data.step, preserved=data.preserved
@@ -62,6 +41,21 @@ def _of_event(data: shapes.Event) -> messages.Work | None:
             return messages.Work(key=data.key, state="suspended", term=data.term, step=data.step)
         case _:
             return None
+
+
+def _message(key: str, name: str, work: Work | works.WorkApplied, *, is_suspended: bool) -> messages.Work:
+    return messages.Work(
+        key=key,
+        state="suspended" if is_suspended else "applied",
+        term=work.term,
+        step=work.step,
+        name=name,
+        template=work.template,
+        digest=work.digest,
+        replicas=work.replicas,
+        overrides=_digest(work),
+        reading=work.reading,
+    )
 
 
 def _digest(work: Work | works.WorkApplied) -> str:
