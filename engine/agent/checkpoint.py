@@ -45,8 +45,8 @@ class Checkpoint:
         try:
             self._connection = _opened(path)
         except (sqlite3.DatabaseError, msgspec.MsgspecError):
-            # The file is only a cache: start with an empty one if it is damaged.
-            path.unlink(missing_ok=True)
+            # The file is only a cache: start with an empty one if it is damaged, or has another format.
+            private_files.remove_database(path)
             self._connection = _opened(path)
 
     def load(self, cluster: str) -> tuple[int | None, dict[str, Entry]]:
@@ -64,10 +64,7 @@ class Checkpoint:
         entries: dict[str, Entry] = {}
         try:
             for key, body in rows:
-                kept = _decode(body)
-                entries[str(key)] = Entry(
-                    work=kept.work, ref=kept.ref, applied=kept.applied, reported=kept.reported
-                )
+                entries[str(key)] = Entry(**msgspec.structs.asdict(_decode(body)))
         except msgspec.MsgspecError:
             self.forget(cluster)
             return None, {}
@@ -111,12 +108,8 @@ def _opened(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
-    (format_,) = connection.execute("PRAGMA user_version").fetchone()
-    if format_ != _FORMAT:
-        for (name,) in connection.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ('positions', 'entries')"
-        ).fetchall():
-            connection.execute(f"DROP TABLE {name}")
-        connection.executescript(_TABLES)
-        connection.execute(f"PRAGMA user_version = {_FORMAT}")
+    if connection.execute("PRAGMA user_version").fetchone()[0] != _FORMAT:
+        if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+            raise sqlite3.DatabaseError("another format")
+        connection.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {_FORMAT}; COMMIT;")
     return connection

@@ -77,6 +77,19 @@ def test_unreadable_checkpoint_is_ignored(tmp_path: Path) -> None:
     kept.close()
 
 
+def test_checkpoint_of_another_format_is_ignored(tmp_path: Path) -> None:
+    path = tmp_path / "agent.sqlite"
+    kept = Checkpoint(path)
+    kept.save("one", 7, {"k": checkpoint.encoded(ENTRY)})
+    kept.close()
+    other = sqlite3.connect(path)
+    other.execute("PRAGMA user_version = 99")
+    other.close()
+    kept = Checkpoint(path)
+    assert kept.load("one") == (None, {})
+    kept.close()
+
+
 def test_cluster_with_an_unreadable_entry_is_listed_again(tmp_path: Path) -> None:
     path = tmp_path / "agent.sqlite"
     kept = Checkpoint(path)
