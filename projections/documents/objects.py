@@ -4,7 +4,7 @@ A manifest that an old release accepted may contain invalid JSON; such an object
 its row only: apiVersion, kind and metadata.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypedDict, cast
 
 import msgspec
@@ -13,14 +13,16 @@ from engine.domain import federated_quotas, marks, reported_statuses
 from engine.domain.bindings import Claim, Mark
 from engine.domain.rebalancers import Observed
 from events import decisions, job_statuses, json_paths, shapes, status_values, times, vocabulary
-from events.json_values import DECODING_ERRORS, Json, decoded
+from events.json_values import DECODING_ERRORS, Json, as_text, decoded, objects_at
 from events.kube_fields import Condition, ObjectMeta
 from events.kube_objects import KubeObject
 from events.validation import known_kinds
 from projections.bindings import Binding
-from projections.documents import field_owners, kind_statuses, merged_conditions
+from projections.documents import field_owners, kind_statuses
 from projections.objects import ObjectRow
 from projections.rebalancers import Rebalancer
+
+_CONDITION_IDENTITY = ("type", "status", "reason")
 
 
 class WorkloadReference(TypedDict, total=False):
@@ -174,7 +176,7 @@ def template_status(binding: Binding) -> Json:
     if len(members) == 1 and statuses:
         ((_, whole),) = statuses
         return whole | generation if "observedGeneration" in whole else whole
-    conditions = merged_conditions.merged(statuses)
+    conditions = _merged_conditions(statuses)
     if not (has_counts or binding.status.fields or conditions):
         return {}
     status: Json = {"conditions": conditions} if conditions else {}
@@ -186,6 +188,24 @@ def template_status(binding: Binding) -> Json:
     if binding.replicas and status_values.is_custom(kind[0]) and not any(counts.values()):
         counts = {}  # The statuses of the kind have no counts, or no replica exists yet.
     return status | generation | counts
+
+
+def _merged_conditions(statuses: Iterable[tuple[str, Json]]) -> list[Json]:
+    """Return the conditions of the statuses, given by cluster, merged as Karmada does for kinds of Flux and Kyverno.
+
+    Conditions of equal type, status and reason are one. Its message lists the messages of the clusters; the other
+    fields are those of the first cluster.
+    """
+    conditions: dict[tuple[str, ...], Json] = {}
+    messages: dict[tuple[str, ...], list[str]] = {}
+    for cluster, status in statuses:
+        for condition in filter(None, objects_at(status, "conditions")):
+            identity = tuple(as_text(condition.get(name)) for name in _CONDITION_IDENTITY)
+            conditions.setdefault(identity, condition)
+            messages.setdefault(identity, []).append(f"{cluster}={as_text(condition.get('message'))}")
+    return [
+        {**condition, "message": ", ".join(messages[identity])} for identity, condition in conditions.items()
+    ]
 
 
 def _whole_statuses(members: Sequence[decisions.MemberStatus]) -> list[tuple[str, Json]]:
