@@ -97,15 +97,17 @@ class Real:
         """The namespace of all objects of the test."""
         return self.cluster.namespace
 
-    def send(self, *objects: Json, to: list[str] | None = None, **spec: object) -> None:
-        """Apply objects, and a policy that places them on the cluster or on those in ``to``."""
+    def send(
+        self, *objects: Json, to: list[str] | None = None, placement: Json | None = None, **spec: object
+    ) -> None:
+        """Apply objects, and a policy that places them on the cluster, on those in ``to``, or by ``placement``."""
         own: list[Json] = []
         for document in objects:
             document["metadata"].setdefault("namespace", self.namespace)
             own.append(selector_of(document))
         placed = policy(
             objects[0]["metadata"]["name"],
-            on(*(to or [self.name])),
+            placement or on(*(to or [self.name])),
             *own,
             namespace=self.namespace,
             annotations=None,
