@@ -1,7 +1,8 @@
 """Limits and delays of calls to one API, per cluster.
 
-After a throttled call, all calls wait as long as the response demands; after a failed connection, for
-exponentially growing times. Delays are randomized, so that many agents do not retry at once.
+After a throttled call, all calls wait as long as the response demands, and fewer are made at the same time; after a
+failed connection, all wait for exponentially growing times. Delays are randomized, so that many agents do not retry at
+once.
 """
 
 import random
@@ -16,7 +17,10 @@ from engine.agent.api_errors import FailedError, ThrottledError, UnreachableErro
 _Result = TypeVar("_Result")
 
 CALLS_MAX: Final = 16
-"""Concurrent calls to one cluster."""
+"""Concurrent calls to one cluster, unless it throttles them."""
+
+_ACCEPTED_MIN: Final = 20
+"""Calls that must succeed in a row before one more is made at the same time."""
 
 _FIRST_S: Final = 0.2
 _LAST_S: Final = 30.0
@@ -53,6 +57,7 @@ class Gate:
     def __init__(self, on_change: Callable[[], None], counts: Counts | None = None) -> None:
         self._limiter = anyio.CapacityLimiter(CALLS_MAX)
         self._backoff = Backoff()
+        self._accepted = 0
         self._closed_until_s = 0.0
         self._on_change = on_change
         self._counts = counts or Counts()
@@ -64,15 +69,17 @@ class Gate:
         Raises the errors of ``request``. ThrottledError and UnreachableError also delay all later calls;
         FailedError, a subclass of UnreachableError, does not.
         """
-        # Check again after sleeping: another call may have extended the delay.
-        while (wait_s := self._closed_until_s - anyio.current_time()) > 0:  # noqa: ASYNC110
-            await anyio.sleep(wait_s)
         async with self._limiter:
+            # Check again after sleeping: another call may have extended the delay.
+            while (wait_s := self._closed_until_s - anyio.current_time()) > 0:  # noqa: ASYNC110
+                await anyio.sleep(wait_s)
             try:
                 result = await request()
             except ThrottledError as error:
                 self._counts.throttled += 1
-                self._close(error.after_s)
+                if self._close(error.after_s):
+                    self._limiter.total_tokens = max(1, self._limiter.total_tokens // 2)
+                self._accepted = 0
                 raise
             except FailedError:
                 # The server answered, so other calls need not wait.
@@ -82,20 +89,31 @@ class Gate:
                 self._close(0)
                 self._set(is_reachable=False)
                 raise
+            self._accept()
         self.answered()
         return result
+
+    def _accept(self) -> None:
+        self._accepted += 1
+        if self._accepted >= _ACCEPTED_MIN and self._limiter.total_tokens < CALLS_MAX:
+            self._limiter.total_tokens += 1
+            self._accepted = 0
 
     def answered(self) -> None:
         """Record a successful response; also for calls that were not made by ``call``."""
         self._backoff.reset()
         self._set(is_reachable=True)
 
-    def _close(self, at_least_s: float) -> None:
-        """Delay later calls. If concurrent calls fail together, only the first failure increases the delay."""
+    def _close(self, at_least_s: float) -> bool:
+        """Delay later calls; return whether none was delayed before.
+
+        If concurrent calls fail together, only the first failure increases the delay.
+        """
         now_s = anyio.current_time()
-        if now_s >= self._closed_until_s:
+        if was_open := now_s >= self._closed_until_s:
             self._closed_until_s = now_s + self._backoff.next_delay_s()
         self._closed_until_s = max(self._closed_until_s, now_s + at_least_s)
+        return was_open
 
     def _set(self, *, is_reachable: bool) -> None:
         self._counts.is_reachable = is_reachable

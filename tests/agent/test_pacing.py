@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from engine.agent.api_errors import ThrottledError, UnreachableError
-from engine.agent.call_limits import Backoff, Gate
+from engine.agent.call_limits import CALLS_MAX, Backoff, Gate
 from engine.agent.key_queue import Waiting
 from engine.agent.kubeconfigs import Access
 from engine.agent.member_api import MemberApi
@@ -95,6 +95,53 @@ async def test_throttled_api_is_paused_for_its_retry_time() -> None:
     await gate.call(ask)
     assert call_times_s[1] - call_times_s[0] >= 0.3
     assert gate.is_reachable
+
+
+async def test_server_with_room_for_one_call_refuses_few() -> None:
+    gate, refused, serving = Gate(lambda: None), 0, False
+
+    async def ask() -> None:
+        nonlocal refused, serving
+        if serving:
+            refused += 1
+            raise ThrottledError("busy", 1)
+        serving = True
+        await anyio.sleep(0.01)
+        serving = False
+
+    async def call() -> None:
+        while True:
+            try:
+                return await gate.call(ask)
+            except ThrottledError:
+                continue
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(200):
+            tasks.start_soon(call)
+    assert refused < 60
+
+
+async def test_api_that_refuses_no_more_gets_many_calls_again() -> None:
+    gate, made, most = Gate(lambda: None), 0, 0
+
+    async def refuse() -> None:
+        raise ThrottledError("busy", 1)
+
+    async def ask() -> None:
+        nonlocal made, most
+        made += 1
+        most = max(most, made)
+        await anyio.sleep(0.01)
+        made -= 1
+
+    for _ in range(6):
+        with pytest.raises(ThrottledError):
+            await gate.call(refuse)
+    async with anyio.create_task_group() as tasks:
+        for _ in range(1_000):
+            tasks.start_soon(gate.call, ask)
+    assert most == CALLS_MAX
 
 
 @pytest.mark.parametrize(("header", "wait_s"), [("7", 7), ("86400", 60), ("9" * 400, 60), ("soon", 0)])
