@@ -135,10 +135,10 @@ class Namespaces:
         self._due_s[name] = _from_now(_AFTER_FAILURE_MS)
 
     async def _finish(self, name: str) -> bool:
-        namespace = await self._reads.read(lambda rows: object_tables.get(rows, _NAMESPACE, "", name))
+        namespace, contents = await self._reads.read(lambda rows: _read(rows, name))
         if namespace is None:
             return True
-        if not namespace.is_ending or marks.finalizers(namespace) or await self._contents(name):
+        if not namespace.is_ending or marks.finalizers(namespace) or contents:
             return False
         labels = namespace.labels
         # Before the removal: after it, nothing would repeat a deletion in a member that failed.
@@ -175,12 +175,12 @@ class Namespaces:
             await self._delete_contents(name)
 
     async def _clear(self, name: str) -> None:
-        # The marked namespace may have been deleted meanwhile, and another one of this name created.
-        namespace = await self._reads.read(lambda rows: object_tables.get(rows, _NAMESPACE, "", name))
+        # In one read: the marked namespace may have been deleted meanwhile, and another one of this name created.
+        namespace, contents = await self._reads.read(lambda rows: _read(rows, name))
         is_marked = namespace is not None and namespace.is_ending
         targets = [
             Target(api_version=ref.api_version, kind=ref.kind, namespace=name, name=ref.name)
-            for ref in (await self._contents(name) if is_marked else ())
+            for ref in (contents if is_marked else ())
         ]
         is_held = False
         for start in range(0, len(targets), _TOGETHER):
@@ -201,13 +201,15 @@ class Namespaces:
             self._retry_later(target.namespace, answer.reason)
         return False
 
-    async def _contents(self, name: str) -> list[shapes.WorkloadRef]:
-        return await self._reads.read(lambda rows: objects.in_namespace(rows, name))
-
 
 def _from_now(ms: int) -> float:
     """Return the time after some milliseconds, in seconds of the event loop."""
     return asyncio.get_running_loop().time() + ms / 1000
+
+
+def _read(rows: Rows, name: str) -> tuple[KubeObject | None, list[shapes.WorkloadRef]]:
+    """Return a namespace, None if it does not exist, and references to the objects in it."""
+    return object_tables.get(rows, _NAMESPACE, "", name), objects.in_namespace(rows, name)
 
 
 def _marked(rows: Rows) -> list[str]:
