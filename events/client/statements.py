@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from events import catalogue, codec, keys, kube_objects, records, shapes, times, topics
-from events.limits import shortened
+from events.limits import quoted
 from events.records import Envelope
 from events.validation import manifests, verdicts
 
@@ -48,8 +48,8 @@ def record_of(statement: Statement, source: str, now_ms: int, new_id: str) -> re
     try:
         return _record_of(statement, source, now_ms, new_id)
     except UnicodeEncodeError as error:
-        text = shortened(str(error.object))
-        raise kube_objects.Refusal("data", f"{text!r} has a surrogate, which UTF-8 cannot encode") from None
+        text = quoted(str(error.object))
+        raise kube_objects.Refusal("data", f"{text} has a surrogate, which UTF-8 cannot encode") from None
 
 
 def _record_of(statement: Statement, source: str, now_ms: int, new_id: str) -> records.Record:
