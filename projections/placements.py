@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from engine.domain.bindings import placement_digest
 from engine.domain.workload_groups import WorkloadAffinity
+from events.json_values import DECODING_ERRORS
 from projections.port import Rows
 
 SCHEMA: Final = "CREATE TABLE placements (digest TEXT PRIMARY KEY, placement BLOB NOT NULL) WITHOUT ROWID;"
@@ -44,8 +45,7 @@ class Placements:
     def workload_affinity(self, digest: str) -> WorkloadAffinity | None:
         """Return the ``workloadAffinity`` of the placement with this digest; None if there is none."""
         if digest not in self._grouping:
-            placement = self.get(digest)
-            self._grouping[digest] = None if placement is None else _decode(placement).workload_affinity
+            self._grouping[digest] = _workload_affinity(self.get(digest))
         return self._grouping[digest]
 
     def flush(self, rows: Rows) -> None:
@@ -57,6 +57,14 @@ class Placements:
             self._known = set()
         if len(self._grouping) > _KNOWN_MAX:
             self._grouping = {}
+
+
+def _workload_affinity(placement: bytes | None) -> WorkloadAffinity | None:
+    # Releases that did not read this field may have recorded anything in it; that must not stop the views.
+    try:
+        return None if placement is None else _decode(placement).workload_affinity
+    except DECODING_ERRORS:
+        return None
 
 
 def stored(rows: Rows, digest: str) -> bytes | None:

@@ -89,6 +89,14 @@ async def test_binding_names_the_groups_of_its_workload(builder: RecordBuilder) 
     assert await groups() is None
 
 
+async def test_binding_with_an_unreadable_workload_affinity_has_no_groups(builder: RecordBuilder) -> None:
+    claim = claimed(KEY, {**PLACEMENT, "workloadAffinity": {"affinity": 5}})
+    ask = await views_of(builder.decide(declared(KEY, "foo", 1), claim))
+    binding = await ask(lambda rows: query.get_binding(rows, KEY))
+    assert "workloadAffinityGroups" not in binding["spec"]
+    assert binding["spec"]["placement"]["workloadAffinity"] == {"affinity": 5}
+
+
 async def test_eviction_moves_a_cluster_into_a_task_until_it_ends(builder: RecordBuilder) -> None:
     started = decisions.EvictionStarted(
         key=KEY,
