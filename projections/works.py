@@ -151,6 +151,9 @@ class Works:
             case events.WorkSuspended():
                 work = previous or _unsent(data, binding)
                 if work is not None:
+                    if binding is not None:
+                        assigned = dict(binding.clusters).get(data.cluster)
+                        work = _as_dispatched_now(work, binding, assigned)
                     suspended = msgspec.structs.replace(
                         work,
                         number=number,
@@ -162,9 +165,6 @@ class Works:
                     )
                     if previous is None:
                         suspended = _continued(suspended, None, at_ms, head, data.key, binding)
-                    elif binding is not None:
-                        assigned = dict(binding.clusters).get(data.cluster)
-                        suspended = _as_dispatched_now(suspended, binding, assigned)
                     self._put(where, previous, suspended)
         return True
 
@@ -313,10 +313,8 @@ def _unsent(data: events.WorkSuspended, binding: Binding | None) -> Work | None:
     """Return the work of a binding that is suspended before it was ever dispatched; None without a binding."""
     if binding is None:
         return None
-    count = dict(binding.clusters).get(data.cluster, binding.replicas or 0)
-    replicas = _replicas(binding, count)
-    overwrites = binding.conflict_resolution == enums.ConflictResolution.OVERWRITE
-    return Work(0, binding.template, 0, 0, "", data.term, data.step, replicas, overwrites=overwrites)
+    replicas = _replicas(binding, binding.replicas or 0)
+    return Work(0, binding.template, 0, 0, "", data.term, data.step, replicas)
 
 
 def _as_dispatched_now(work: Work, binding: Binding, assigned: int | None) -> Work:
