@@ -184,11 +184,14 @@ def _prune_kind(value: Json) -> None:
             value.pop("data", None)
         case "v1", "Pod":
             spec.pop("nodeName", None)
-        case "batch/v1", "Job" if spec.get("manualSelector") is not True:
-            spec.pop("selector", None)
-            labels = object_at(spec, "template", "metadata", "labels")
-            for name in _JOB_LABELS:
-                labels.pop(name, None)
+        case "batch/v1", "Job":
+            # The member would delete the finished Job, and the agent would then create and run it again.
+            spec.pop("ttlSecondsAfterFinished", None)
+            if spec.get("manualSelector") is not True:
+                spec.pop("selector", None)
+                labels = object_at(spec, "template", "metadata", "labels")
+                for name in _JOB_LABELS:
+                    labels.pop(name, None)
         case _:
             pass
 

@@ -95,6 +95,11 @@ def test_prepared_object_has_managed_marks_and_no_server_fields() -> None:
             named("batch/v1", "Job", spec={"selector": {"a": "b"}, "template": {"spec": {}}}),
             {"spec": {"template": {"spec": {}}}},
         ),
+        # The member would delete the finished Job, and the agent would run it again.
+        (
+            named("batch/v1", "Job", spec={"manualSelector": True, "ttlSecondsAfterFinished": 60}),
+            {"spec": {"manualSelector": True}},
+        ),
     ],
 )
 def test_fields_set_by_the_member_are_left_out(manifest: Json, left: Json) -> None:
