@@ -35,6 +35,10 @@ _JOB_LABELS: Final = (
     "batch.kubernetes.io/controller-uid",
     "batch.kubernetes.io/job-name",
 )
+_RETAINED: Final[dict[tuple[str, str], tuple[Path, ...]]] = {
+    # The volume is chosen once: by the template, or else by the member.
+    ("v1", "PersistentVolumeClaim"): (("spec", "volumeName"),),
+}
 _HEADLESS: Final = "None"
 _ACCOUNT_TOKEN: Final = "kubernetes.io/service-account-token"  # noqa: S105  # a type of Secret
 
@@ -74,10 +78,13 @@ def with_retained_fields(
 
 
 def retained_paths(value: KubeObject, reading: shapes.Reading | None, *, is_scaled: bool) -> tuple[Path, ...]:
-    """Paths of fields left to the member: replicas if it scales the object, and those that an interpreter retains."""
+    """Paths of fields left to the member: replicas if it scales the object, and those that are retained in its kind."""
     declared = reading.retained if reading else ()
-    paths = tuple(tuple(path.removeprefix(".").split(".")) for path in declared)
-    return (replicas_path(value, reading), *paths) if is_scaled else paths
+    paths = [
+        *_RETAINED.get(value.type_meta, ()),
+        *(tuple(path.removeprefix(".").split(".")) for path in declared),
+    ]
+    return (replicas_path(value, reading), *paths) if is_scaled else tuple(paths)
 
 
 def _with(value: Json, path: Path, new: object) -> Json:
@@ -174,12 +181,18 @@ def _prune_kind(value: Json) -> None:
                 spec.pop("clusterIP", None)
                 spec.pop("clusterIPs", None)
             spec.pop("healthCheckNodePort", None)
-        case "v1", "PersistentVolumeClaim":
-            spec.pop("volumeName", None)
         case "v1", "PersistentVolume":
-            spec.pop("claimRef", None)
+            # A claim has another uid in each cluster; its name reserves the volume.
+            for name in ("uid", "resourceVersion"):
+                object_at(spec, "claimRef").pop(name, None)
         case "v1", "ServiceAccount":
+            # Old releases of Kubernetes add a generated token; the other Secrets are the user's.
+            generated = f"{as_text(at(value, 'metadata', 'name'))}-token-"
+            secrets = objects_at(value, "secrets")
+            kept = [item for item in secrets if not as_text(item.get("name")).startswith(generated)]
             value.pop("secrets", None)
+            if kept:
+                value["secrets"] = kept
         case "v1", "Secret" if value.get("type") == _ACCOUNT_TOKEN:
             value.pop("data", None)
         case "v1", "Pod":

@@ -85,8 +85,15 @@ def test_prepared_object_has_managed_marks_and_no_server_fields() -> None:
             {"spec": {"ports": [{"port": 80, "nodePort": 3}]}},
         ),
         (named("v1", "Service", spec={"clusterIP": "None"}), {"spec": {"clusterIP": "None"}}),
-        (named("v1", "PersistentVolumeClaim", spec={"volumeName": "pv", "a": 1}), {"spec": {"a": 1}}),
-        (named("v1", "ServiceAccount", secrets=[{"name": "s"}]), {}),
+        (
+            named("v1", "PersistentVolume", spec={"claimRef": {"name": "data", "uid": "u"}}),
+            {"spec": {"claimRef": {"name": "data"}}},
+        ),
+        (named("v1", "ServiceAccount", secrets=[{"name": "web-token-x7k2p"}]), {}),
+        (
+            named("v1", "ServiceAccount", secrets=[{"name": "web-token-x7k2p"}, {"name": "registry"}]),
+            {"secrets": [{"name": "registry"}]},
+        ),
         (
             named("v1", "Secret", type="kubernetes.io/service-account-token", data={"token": "x"}),
             {"type": "kubernetes.io/service-account-token"},
@@ -143,6 +150,18 @@ def test_member_replicas_are_applied_until_another_manager_owns_them() -> None:
     }
     assert object_preparation.with_retained_fields(manifest, owned_by_hpa, scaled).at("spec") == {}
     assert object_preparation.with_retained_fields(manifest, None, scaled).at("spec") == {"replicas": 2}
+
+
+@pytest.mark.parametrize("bound", ["static", "pvc-1"])
+def test_claim_names_the_volume_of_its_template_until_it_is_bound(bound: str) -> None:
+    template = prepared(named("v1", "PersistentVolumeClaim", spec={"volumeName": "static"}))
+    assert template.at("spec") == {"volumeName": "static"}
+    retained = object_preparation.retained_paths(template, None, is_scaled=False)
+    owned = entry("reballast", "Apply", "volumeName")
+    live = KubeObject({"metadata": {"managedFields": [owned]}, "spec": {"volumeName": bound}})
+    assert object_preparation.with_retained_fields(template, live, retained).at("spec") == {
+        "volumeName": bound
+    }
 
 
 def test_replicas_of_a_custom_kind_are_at_the_path_of_its_interpreter() -> None:

@@ -6,6 +6,8 @@ The cluster's own controllers run, so the agent meets the fields that they reall
 import secrets
 from pathlib import Path
 
+import pytest
+
 from tests.agent.conftest import Installation
 from tests.agent.real import Cluster, Real, deployment, marks, pods
 from tests.agent.servers import Json, command, eventually, join, serving
@@ -87,7 +89,8 @@ def test_service_keeps_its_cluster_ip_and_node_port(real: Real) -> None:
     assert later == initial
 
 
-def test_claim_and_volume_stay_bound(real: Real) -> None:
+@pytest.mark.parametrize("by", ["class", "name"])
+def test_claim_and_volume_stay_bound(real: Real, by: str) -> None:
     cluster, size = real.cluster, {"storage": "1Gi"}
     volume_name = f"volume-{secrets.token_hex(3)}"
     kept = {"accessModes": ["ReadWriteOnce"], "storageClassName": volume_name}
@@ -97,6 +100,13 @@ def test_claim_and_volume_stay_bound(real: Real) -> None:
     claim: Json = manifest(
         "v1", "PersistentVolumeClaim", "data", spec={**kept, "resources": {"requests": size}}
     )
+    if by == "name":
+        volume["spec"]["claimRef"] = {
+            "namespace": real.namespace,
+            "name": "data",
+            "uid": "of-another-cluster",
+        }
+        claim["spec"]["volumeName"] = volume_name
     real.send_whole(volume)
     real.send(claim)
     real.wait_healthy("PersistentVolumeClaim", "data")
