@@ -210,7 +210,9 @@ class ActionExecutor:
         try:
             return await self._gate.call(lambda: self._api.apply(resource, manifest, force=force))
         except RefusedError as error:
-            if error.code != HTTPStatus.NOT_FOUND or not namespace:
+            # Kinds that are no longer served, and objects that a webhook needs, cause a 404 too.
+            is_missing = error.code == HTTPStatus.NOT_FOUND and f'namespaces "{namespace}"' in str(error)
+            if not namespace or not is_missing:
                 raise
         await self._create_namespace(namespace)
         return await self._gate.call(lambda: self._api.apply(resource, manifest, force=force))

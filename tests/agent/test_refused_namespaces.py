@@ -17,7 +17,7 @@ from engine.agent.member_api import MemberApi
 from engine.agent.namespaces import NamespaceSync
 from engine.bench import karmada_api
 from engine.domain import marks
-from tests.agent.in_process import NAME, Gateway, Json, Member, running
+from tests.agent.in_process import NAME, Gateway, Json, Member, key_of, running
 from tests.waiting import until_async
 
 pytestmark = pytest.mark.virtual_time
@@ -54,6 +54,8 @@ class Refusing(Member):
     def __init__(self, *names: str, refused: str, code: int) -> None:
         super().__init__()
         self.namespaces: dict[str, Json] = {name: _namespace(name) for name in names}
+        self.missing = ""
+        """Why applies of objects get 404 while there is no namespace; empty if they succeed."""
         self._refused, self._code = refused, code
 
     def routes(self) -> list[Route]:
@@ -63,6 +65,12 @@ class Refusing(Member):
             Route(f"{path}/{{name}}", self._namespace, methods=["GET", "PATCH", "DELETE"]),
         ]
         return [*own, *super().routes()]
+
+    async def _object(self, request: Request) -> Response:
+        if request.method == "PATCH" and self.missing and not self.namespaces:
+            content: Json = {"kind": "Status", "reason": "NotFound", "message": self.missing}
+            return JSONResponse(content, 404)
+        return await super()._object(request)
 
     async def _list_namespaces(self, _request: Request) -> Response:
         items = list(self.namespaces.values())
@@ -103,6 +111,25 @@ async def test_namespace_whose_deletion_is_refused_does_not_keep_others(code: in
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         gateway.change_namespaces(1)
         await until_async(lambda: set(member.namespaces) == {"a", "c"})
+
+
+@pytest.mark.parametrize(
+    ("message", "created"),
+    [
+        ('namespaces "default" not found', ["default"]),
+        ("the server could not find the requested resource", []),
+    ],
+)
+async def test_namespace_is_created_only_if_the_api_misses_it(
+    message: str, created: list[str], tmp_path: Path
+) -> None:
+    gateway, member = Gateway(), Refusing(refused="", code=0)
+    member.missing = message
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 1, 2)
+        await until_async(lambda: key_of("web") in gateway.reports)
+        assert gateway.reports[key_of("web")].fault == ("" if created else message)
+    assert list(member.namespaces) == created
 
 
 async def test_namespaces_are_read_once_for_many_objects_that_need_one() -> None:
