@@ -27,6 +27,7 @@ from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Binding, Declared
 from engine.deciders.step_outputs import Outputs, SchedulingPass, View
 from engine.domain.bindings import Claim, Targets
+from engine.domain.workload_groups import NO_RESTRICTIONS, GroupRestrictions
 from engine.placement import requests, schedule, triggers
 from engine.placement.decisions import SUCCESS, Decision
 from events import decisions, imported_placements, links, shapes, times
@@ -148,10 +149,10 @@ def _run_pass(
     if request.trigger == triggers.NONE:
         return
     decision = _decision(binding, request, view)
-    restrictions = workload_groups.GroupRestrictions(request.apart, request.together)
+    restrictions = GroupRestrictions(request.apart, request.together)
     if (
         decision.reason not in ("", SUCCESS)
-        and restrictions != workload_groups.NO_RESTRICTIONS
+        and restrictions != NO_RESTRICTIONS
         and not workload_groups.has_open_claim(binding, view.shard)
     ):
         # The restrictions are as of the last claim; the other bindings of the groups may have moved since. If a

@@ -6,7 +6,6 @@ group forbid this, the binding is scheduled again without the clusters that they
 a binding has already is never excluded.
 """
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
@@ -15,6 +14,7 @@ from engine.deciders.ledgers import GroupMember, WorkloadGroup
 from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Binding, ShardState
 from engine.deciders.step_outputs import Outputs, View
+from engine.domain.workload_groups import NO_RESTRICTIONS, GroupClusters, GroupRestrictions
 from events import group_decisions, keys, links
 
 _VERDICTS_MAX: Final = 200
@@ -26,16 +26,6 @@ class Group(NamedTuple):
 
     key: str
     is_apart: bool
-
-
-class GroupRestrictions(NamedTuple):
-    """Clusters that a binding's groups exclude (``apart``), and the only ones they allow (``together``; None: any)."""
-
-    apart: frozenset[str] = frozenset()
-    together: frozenset[str] | None = None
-
-
-NO_RESTRICTIONS: Final = GroupRestrictions()
 
 
 def groups_of(binding: Binding, placements: Placements) -> list[Group]:
@@ -58,16 +48,13 @@ def restrictions(binding: Binding, placements: Placements, shard: ShardState) ->
     seats = shard.seats.get(binding.key)
     if not seats:
         return NO_RESTRICTIONS
-    apart, together = frozenset[str](), None
+    restricted = NO_RESTRICTIONS
     for group in groups_of(binding, placements):
         seat = seats.get(group.key)
         if seat is None or not seat.is_bound:
             continue
-        if group.is_apart:
-            apart = frozenset(seat.others)
-        else:
-            together = frozenset(seat.others)
-    return GroupRestrictions(apart, together)
+        restricted = restricted.with_group(seat.others, is_apart=group.is_apart)
+    return restricted
 
 
 def has_open_claim(binding: Binding, shard: ShardState) -> bool:
@@ -108,33 +95,22 @@ def settle(binding: Binding, view: View) -> Outputs[None]:
 
 def share(key: str, group: WorkloadGroup) -> Outputs[None]:
     """Grant or refuse the open claims of a group, and send the new verdicts; yields after each claim and record."""
-    counts = Counter(name for seat in group.seats.values() for name in seat.reserved)
-    placed = sum(bool(seat.reserved) for seat in group.seats.values())
+    clusters = GroupClusters((seat.reserved for seat in group.seats.values()), is_apart=group.apart)
     # Collect all verdicts before emitting the first: applying a verdict removes its claim from ``group.open``.
     verdicts: list[group_decisions.GroupVerdict] = []
-    # Computed once for all bindings without clusters, until a claim is granted: thousands of them may wait.
-    others_of_new: tuple[str, ...] | None = None
     for by in group.open:
         yield
         seat = group.seats[by]
         own = seat.reserved
-        count = placed - bool(own)
-        needed = 1 if group.apart else count
-        if own or others_of_new is None:
-            others = tuple(sorted(name for name in counts if counts[name] - (name in own) >= needed > 0))
-            others_of_new = others_of_new if own else others
-        else:
-            others = others_of_new
+        is_bound, others = clusters.binds(own), clusters.others(own)
         new = set(seat.wanted) - own
-        is_granted = new.isdisjoint(others) if group.apart else not count or new <= set(others)
+        is_granted = new.isdisjoint(others) if group.apart else not is_bound or new <= set(others)
         if is_granted:
-            counts.update(new)
-            placed += not own
-            others_of_new = None
-        elif seat.is_answered and (seat.is_bound, seat.others) == (count > 0, others):
+            clusters.replace(own, own | new)
+        elif seat.is_answered and (seat.is_bound, seat.others) == (is_bound, others):
             continue
         verdict = group_decisions.GroupVerdict(
-            by=by, number=seat.number, granted=is_granted, bound=count > 0, others=others
+            by=by, number=seat.number, granted=is_granted, bound=is_bound, others=others
         )
         verdicts.append(verdict)
     for start in range(0, len(verdicts), _VERDICTS_MAX):

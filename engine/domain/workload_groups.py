@@ -1,7 +1,9 @@
 """Groups of workloads that share all their clusters, or none (``workloadAffinity`` of a placement)."""
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -36,3 +38,71 @@ class WorkloadAffinity(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
             for term, is_apart in terms
             if term is not None and term.group_by_label_key in labels
         ]
+
+
+class GroupRestrictions(NamedTuple):
+    """Clusters that a binding's groups exclude (``apart``), and the only ones they allow (``together``; None: any)."""
+
+    apart: frozenset[str] = frozenset()
+    together: frozenset[str] | None = None
+
+    def with_group(self, others: Iterable[str], *, is_apart: bool) -> "GroupRestrictions":
+        """Return the restrictions with those of a group in which other bindings have the clusters ``others``."""
+        clusters = frozenset(others)
+        return self._replace(apart=clusters) if is_apart else self._replace(together=clusters)
+
+
+NO_RESTRICTIONS: Final = GroupRestrictions()
+
+
+class GroupClusters:
+    """The clusters of a group's bindings, counted; ``is_apart``: the bindings share no clusters, otherwise all."""
+
+    def __init__(self, members: Iterable[Collection[str]] = (), *, is_apart: bool) -> None:
+        self.is_apart = is_apart
+        self._counts: Counter[str] = Counter()
+        self._placed = 0
+        # Thousands of bindings without clusters may wait, and all have the same other clusters.
+        self._others_of_new: tuple[str, ...] | None = None
+        for clusters in members:
+            self._counts.update(clusters)
+            self._placed += bool(clusters)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no binding of the group has clusters."""
+        return not self._placed
+
+    def replace(self, before: AbstractSet[str], after: AbstractSet[str]) -> None:
+        """Change the clusters of one binding."""
+        if before == after:
+            return
+        self._counts.update(after - before)
+        for name in before - after:
+            self._counts[name] -= 1
+            if not self._counts[name]:
+                del self._counts[name]
+        self._placed += bool(after) - bool(before)
+        self._others_of_new = None
+
+    def binds(self, own: AbstractSet[str]) -> bool:
+        """Whether the group restricts a binding that has the clusters ``own``: another binding has clusters."""
+        return self._placed > bool(own)
+
+    def others(self, own: AbstractSet[str]) -> tuple[str, ...]:
+        """Return the clusters of the other bindings; if the group shares all, only those that they have in common.
+
+        ``own`` are the clusters of the binding itself. The names are sorted.
+        """
+        if own:
+            return self._others(own)
+        if self._others_of_new is None:
+            self._others_of_new = self._others(own)
+        return self._others_of_new
+
+    def _others(self, own: AbstractSet[str]) -> tuple[str, ...]:
+        needed = 1 if self.is_apart else self._placed - bool(own)
+        if not needed:
+            return ()
+        counts = self._counts
+        return tuple(sorted(name for name in counts if counts[name] - (name in own) >= needed))
