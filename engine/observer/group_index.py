@@ -1,0 +1,97 @@
+"""The clusters of each workload group (``spec.workloadAffinityGroups``) of an observed control plane. Pure.
+
+As in Karmada's scheduler, each ResourceBinding with the text of a group belongs to it, also one of another scheduler,
+one that is suspended, and one that is being deleted. The groups of different namespaces are different.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from engine.domain.workload_groups import NO_RESTRICTIONS, GroupClusters, GroupRestrictions
+from engine.observer.observed_bindings import ObservedBinding
+from engine.placement import requests
+
+_Name: TypeAlias = tuple[str, str]
+"""Namespace and name of a binding."""
+
+_NONE: frozenset[str] = frozenset()
+
+
+class _Group(NamedTuple):
+    namespace: str
+    text: str
+    is_apart: bool
+
+
+class _Member(NamedTuple):
+    groups: tuple[_Group, ...]
+    clusters: frozenset[str]
+
+
+class GroupIndex:
+    """The bindings with clusters of each group; a change costs as much as its binding has clusters."""
+
+    def __init__(self) -> None:
+        self._members: dict[_Name, _Member] = {}
+        self._groups: dict[_Group, GroupClusters] = {}
+
+    def put(self, binding: ObservedBinding, clusters: Iterable[str] | None = None) -> None:
+        """Take a binding; ``clusters`` are its clusters by a decision that it does not show yet."""
+        groups = _groups_of(binding)
+        placed = frozenset(binding.placed if clusters is None else clusters)
+        name = binding.metadata.namespace, binding.metadata.name
+        self._replace(name, _Member(groups, placed) if groups and placed else None)
+
+    def remove(self, namespace: str, name: str) -> None:
+        """Take the deletion of a binding."""
+        self._replace((namespace, name), None)
+
+    def _replace(self, name: _Name, member: _Member | None) -> None:
+        before = self._members.pop(name, None)
+        if member is not None:
+            self._members[name] = member
+        if before == member:
+            return
+        old_groups, old_clusters = before or ((), _NONE)
+        new_groups, new_clusters = member or ((), _NONE)
+        for group in {*old_groups, *new_groups}:
+            known = self._groups.setdefault(group, GroupClusters(is_apart=group.is_apart))
+            known.replace(
+                old_clusters if group in old_groups else _NONE,
+                new_clusters if group in new_groups else _NONE,
+            )
+            if known.is_empty:
+                del self._groups[group]
+
+    def restrictions(self, binding: ObservedBinding) -> GroupRestrictions:
+        """Return the clusters that the other bindings of the binding's groups exclude and allow."""
+        restrictions = NO_RESTRICTIONS
+        for group in _groups_of(binding):
+            known = self._groups.get(group)
+            own = self._clusters(binding, group)
+            if known is not None and known.binds(own):
+                restrictions = restrictions.with_group(known.others(own), is_apart=group.is_apart)
+        return restrictions
+
+    def _clusters(self, binding: ObservedBinding, group: _Group) -> frozenset[str]:
+        """Return the clusters with which a binding itself belongs to a group."""
+        member = self._members.get((binding.metadata.namespace, binding.metadata.name))
+        return member.clusters if member is not None and group in member.groups else _NONE
+
+
+def restricted(request: requests.Request, restrictions: GroupRestrictions) -> requests.Request:
+    """Return the scheduling request with the restrictions of the binding's groups."""
+    if restrictions == NO_RESTRICTIONS:
+        return request
+    return msgspec.structs.replace(request, apart=restrictions.apart, together=restrictions.together)
+
+
+def _groups_of(binding: ObservedBinding) -> tuple[_Group, ...]:
+    """Return the groups of a binding; those of a ClusterResourceBinding have no effect in Karmada."""
+    namespace, groups = binding.metadata.namespace, binding.spec.workload_affinity_groups
+    if groups is None or not namespace:
+        return ()
+    texts = ((groups.affinity_group, False), (groups.anti_affinity_group, True))
+    return tuple(_Group(namespace, text, is_apart) for text, is_apart in texts if text)
