@@ -1,13 +1,14 @@
 """Shadow decisions: for each decision of Karmada's scheduler, this engine's decision on the state observed before."""
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
 from engine.kubeapi.values import resource_versions
+from engine.observer.known_differences import known_difference
 from engine.observer.observed_bindings import (
     ObservedBinding,
     basis_of,
@@ -16,8 +17,8 @@ from engine.observer.observed_bindings import (
     placed_after,
     read_binding,
 )
-from engine.placement import compiled, explanations, fleet, parsing, requests, schedule
 from engine.placement import decisions as placing
+from engine.placement import explanations, fleet, parsing, requests, schedule
 from engine.placement.failures import NO_CLUSTER_FIT
 from events import observations, vocabulary
 
@@ -42,12 +43,7 @@ _TWO: Final = 2
 _NAMED_MAX: Final = 3
 """Maximum number of changed clusters that the reason of the verdict ``race`` names."""
 
-_NEGATIVE: Final = "Clusters available replicas -"
-"""Part of a message of Karmada whose 32-bit sum of available replicas has wrapped around."""
-
 _GROUPED: Final = "the clusters of the other workloads of its group (workloadAffinity) are not considered"
-_STABLY_SORTED_MAX: Final = 12
-"""Maximum number of entries for which Karmada's sort is stable."""
 
 
 class _Snapshot(Struct):
@@ -212,7 +208,7 @@ class Shadow:
         if verdict == UNEXPLAINED:
             why = _GROUPED if basis.is_grouped else ""
             if not why and first.reason == placing.SUCCESS:
-                why = _difference(observed, request, known)
+                why = known_difference(observed, request, known)
             verdict = KNOWN if why else UNEXPLAINED
         compared = observations.DecisionCompared(
             kind=kind,
@@ -324,43 +320,6 @@ def _reasons(
         for cluster in group.clusters
         if cluster.name in shown
     )
-
-
-def _difference(observed: observations.ShadowCondition, request: requests.Request, known: fleet.Fleet) -> str:
-    """Return the documented difference that explains why the results differ; empty if there is none."""
-    if _NEGATIVE in observed.message:
-        return "Karmada's 32-bit sum of available replicas wraps around"
-    computed = schedule.schedule(request, known, explain=True)
-    is_aggregated = compiled.strategy(request.placement.replica_scheduling) == compiled.Strategy.AGGREGATED
-    if (
-        observed.reason == placing.SUCCESS
-        and is_aggregated
-        and _differs_by_a_tie(observed.clusters, computed, request)
-    ):
-        return "Karmada sorts equal clusters of an Aggregated division unstably"
-    return ""
-
-
-def _differs_by_a_tie(
-    placed: Mapping[str, int], decision: placing.Decision, request: requests.Request
-) -> bool:
-    """Whether two results differ only in how they distribute replicas over clusters with equal capacity.
-
-    Karmada's sort is stable for up to twelve clusters, so such a difference needs more than twelve.
-    """
-    chosen, before = dict(decision.clusters), dict(request.current)
-    differing = sorted(name for name in placed.keys() | chosen.keys() if placed.get(name) != chosen.get(name))
-    groups = decision.explanation.groups if decision.explanation is not None else ()
-    selected = {
-        cluster.name: cluster for group in groups[-1:] for cluster in group.clusters if cluster.selected
-    }
-    if len(selected) <= _STABLY_SORTED_MAX or not selected.keys() >= set(differing):
-        return False
-    gained = [
-        sorted(result.get(name, 0) - before.get(name, 0) for name in differing) for result in (placed, chosen)
-    ]
-    available = {(selected[name].tier, selected[name].allocatable) for name in differing}
-    return gained[0] == gained[1] and len(available) == 1
 
 
 class _HeadMetadata(Struct, frozen=True, rename="camel"):
