@@ -255,7 +255,11 @@ class Shadow:
             yield _State(question, binding, state)
         # Most versions differ only in the members' reports, which are no part of the question.
         seen = [question]
+        placed = versions[-1].placed
         for other in (*reversed(versions[:at]), *versions[at + 1 : -1]):
+            if other.placed == placed != versions[at].placed:
+                # It shows the decision already. From it, almost any decision is the same: present clusters stay.
+                continue
             if (question := other.question()) in seen:
                 continue
             seen.append(question)

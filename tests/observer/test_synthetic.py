@@ -108,6 +108,21 @@ def test_decision_by_the_clusters_of_other_workloads_is_a_known_difference(
     assert ("workloadAffinity" in decisions[0].why) == (verdict == KNOWN)
 
 
+def test_decision_that_ignores_a_taint_is_unexplained() -> None:
+    plane, shadow = synthetic.ControlPlane(), Shadow()
+    for name in ("east", "west"):
+        plane.join(name)
+    plane.bind("ResourceBinding", "web")
+    decisions: list[DecisionCompared] = []
+    for change in plane.changes:
+        manifest = msgspec.json.decode(change.manifest, type=dict[str, Any])
+        if change.head.metadata.name == "east":
+            manifest["spec"]["taints"] = [{"key": "maintenance", "effect": "NoSchedule"}]
+        tainted = msgspec.structs.replace(change, manifest=msgspec.Raw(msgspec.json.encode(manifest)))
+        decisions += [decision] if (decision := recordings.compare(shadow, tainted)) else []
+    assert [decision.verdict for decision in decisions] == [UNEXPLAINED]
+
+
 @pytest.mark.parametrize(("is_restored", "verdict"), [(False, SAME), (True, UNEXPLAINED)])
 def test_decision_before_the_change_that_it_follows_from_is_explained_later_unless_etcd_is_restored(
     is_restored: bool, verdict: str
