@@ -7,7 +7,9 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from engine.domain.workload_groups import NO_RESTRICTIONS, GroupRestrictions
 from engine.kubeapi.values import resource_versions
+from engine.observer import group_index
 from engine.observer.known_differences import known_difference
 from engine.observer.observed_bindings import (
     ObservedBinding,
@@ -40,10 +42,12 @@ _VERSIONS_MAX: Final = 64
 
 _TWO: Final = 2
 
+_IGNORED: Final = (
+    "the clusters of the other workloads of its group (workloadAffinity) are ignored, as by a scheduler without the "
+    "feature gate WorkloadAffinity"
+)
 _NAMED_MAX: Final = 3
 """Maximum number of changed clusters that the reason of the verdict ``race`` names."""
-
-_GROUPED: Final = "the clusters of the other workloads of its group (workloadAffinity) are not considered"
 
 
 class _Snapshot(Struct):
@@ -53,12 +57,23 @@ class _Snapshot(Struct):
     clusters: tuple[bytes, ...]
 
 
+class _Version(NamedTuple):
+    """A version of a binding, and the restrictions by other workloads of its groups when the version was observed."""
+
+    binding: ObservedBinding
+    restrictions: GroupRestrictions
+
+
 class _State(NamedTuple):
-    """A state from which a decision may have been made: the binding with its resourceVersion, and the clusters."""
+    """A state from which a decision may have been made.
+
+    It consists of the binding with its resourceVersion, the clusters, and the restrictions by the binding's groups.
+    """
 
     question: parsing.Input
     binding: int
     clusters: _Snapshot
+    restrictions: GroupRestrictions
 
 
 class Explained(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -95,8 +110,9 @@ class Shadow:
         self._clusters: dict[str, bytes] = {}
         self._snapshots: deque[_Snapshot] = deque([_Snapshot(0, ())], _SNAPSHOTS_MAX)
         self._built: dict[int, fleet.Fleet] = {}
-        self._histories: dict[tuple[str, str, str], deque[ObservedBinding]] = {}
-        self._doubtful: dict[Decided, tuple[observations.DecisionCompared, list[ObservedBinding]]] = {}
+        self._groups = group_index.GroupIndex()
+        self._histories: dict[tuple[str, str, str], deque[_Version]] = {}
+        self._doubtful: dict[Decided, tuple[observations.DecisionCompared, list[_Version]]] = {}
 
     def take(
         self, kind: str, manifest: msgspec.Raw, *, skipping: bool = False
@@ -119,19 +135,25 @@ class Shadow:
             return None
         if kind not in vocabulary.BINDING_KINDS:
             return None
-        binding = read_binding(manifest)
+        return self._take_binding(kind, read_binding(manifest), is_after_gap=skipping)
+
+    def _take_binding(
+        self, kind: str, binding: ObservedBinding, *, is_after_gap: bool
+    ) -> observations.DecisionCompared | None:
         key = (kind, binding.metadata.namespace, binding.metadata.name)
         if self._own_scheduler and binding.spec.scheduler_name == self._own_scheduler:
             # If Karmada's scheduler takes over, its first decision must not be compared from an older version.
             self._histories.pop(key, None)
+            self._groups.put(binding)
             return None
         history = self._histories.get(key)
-        if history is None or skipping or history[-1].metadata.uid != binding.metadata.uid:
+        if history is None or is_after_gap or history[-1].binding.metadata.uid != binding.metadata.uid:
             history = self._histories[key] = deque(maxlen=_VERSIONS_MAX)
-        elif history[-1].version >= binding.version:
+        elif history[-1].binding.version >= binding.version:
             return None
-        history.append(binding)
-        if len(history) < _TWO or not ends_pass(history):
+        history.append(_Version(binding, self._groups.restrictions(binding)))
+        self._groups.put(binding)
+        if len(history) < _TWO or not ends_pass([version.binding for version in history]):
             return None
         compared = self._compare(kind, list(history))
         if compared is not None and compared.verdict == UNEXPLAINED:
@@ -164,6 +186,8 @@ class Shadow:
     def take_deletion(self, kind: str, namespace: str, name: str, version: int = 0) -> None:
         """Take the deletion of an object; ``version`` 0 if it is not known."""
         self._histories.pop((kind, namespace, name), None)
+        if kind in vocabulary.BINDING_KINDS:
+            self._groups.remove(namespace, name)
         if kind == observations.CLUSTER and self._clusters.pop(name, None) is not None:
             self._take_snapshot(version or self._snapshots[-1].version)
 
@@ -182,7 +206,8 @@ class Shadow:
             self._built.pop(version, None)
         self._snapshots.append(_Snapshot(version, tuple(self._clusters.values())))
 
-    def _compare(self, kind: str, versions: list[ObservedBinding]) -> observations.DecisionCompared | None:
+    def _compare(self, kind: str, history: list[_Version]) -> observations.DecisionCompared | None:
+        versions = [version.binding for version in history]
         final = versions[-1]
         at = basis_of(versions)
         if at is None or self._snapshots[0].version >= versions[at + 1].version:
@@ -196,7 +221,7 @@ class Shadow:
         )
         is_success = ends_with_success(versions)
         basis = versions[at]
-        states = self._states(versions, at)
+        states = self._states(history, at)
         latest = best = next(states)
         request, known = self._scheduling_request(latest)
         first = schedule.schedule(request, known)
@@ -206,9 +231,7 @@ class Shadow:
                 verdict, why, best = RACE, _describe_basis(state, latest), state
                 break
         if verdict == UNEXPLAINED:
-            why = _GROUPED if basis.is_grouped else ""
-            if not why and first.reason == placing.SUCCESS:
-                why = known_difference(observed, request, known)
+            why = self._explain(observed, latest, first, is_success=is_success)
             verdict = KNOWN if why else UNEXPLAINED
         compared = observations.DecisionCompared(
             kind=kind,
@@ -237,34 +260,55 @@ class Shadow:
             )
         return compared
 
+    def _explain(
+        self,
+        observed: observations.ShadowCondition,
+        latest: _State,
+        decision: placing.Decision,
+        *,
+        is_success: bool,
+    ) -> str:
+        """Return the documented difference that explains a decision; empty if there is none."""
+        if latest.restrictions != NO_RESTRICTIONS:
+            free = schedule.schedule(*self._scheduling_request(latest._replace(restrictions=NO_RESTRICTIONS)))
+            if _agrees(observed, free, is_success=is_success):
+                return _IGNORED
+        if decision.reason != placing.SUCCESS:
+            return ""
+        return known_difference(observed, *self._scheduling_request(latest))
+
     def _scheduling_request(self, state: _State) -> tuple[requests.Request, fleet.Fleet]:
         known = self._fleet(state.clusters)
-        return parsing.read_request(state.question, known), known
+        request = parsing.read_request(state.question, known)
+        return group_index.restricted(request, state.restrictions), known
 
-    def _states(self, versions: list[ObservedBinding], at: int) -> Iterator[_State]:
+    def _states(self, versions: list[_Version], at: int) -> Iterator[_State]:
         """Yield the states from which a decision may have been made, the likeliest first."""
-        final, first_write = versions[-1].version, versions[at + 1].version
-        binding, question = versions[at].version, versions[at].question()
-        states = [state for state in self._snapshots if state.version <= final]
+        basis, first_write, final = versions[at].binding, versions[at + 1], versions[-1].binding
+        states = [state for state in self._snapshots if state.version <= final.version]
         # The reason of the decision may be a cluster that changed long after the binding.
-        before = [state for state in states if state.version < first_write]
+        before = [state for state in states if state.version < first_write.binding.version]
         after = states[len(before) :]
-        yield _State(question, binding, before[-1])
+        newest = _State(basis.question(), basis.version, before[-1], first_write.restrictions)
+        yield newest
+        for restrictions in dict.fromkeys(version.restrictions for version in versions):
+            if restrictions != newest.restrictions:
+                yield newest._replace(restrictions=restrictions)
         near = [*reversed(before[-_EARLIER_MAX:-1]), *after]
         for state in near:
-            yield _State(question, binding, state)
+            yield newest._replace(clusters=state)
         # Most versions differ only in the members' reports, which are no part of the question.
-        seen = [question]
-        placed = versions[-1].placed
-        for other in (*reversed(versions[:at]), *versions[at + 1 : -1]):
-            if other.placed == placed != versions[at].placed:
+        seen = [newest.question]
+        placed = final.placed
+        for other, _ in (*reversed(versions[:at]), *versions[at + 1 : -1]):
+            if other.placed == placed != basis.placed:
                 # It shows the decision already. From it, almost any decision is the same: present clusters stay.
                 continue
             if (question := other.question()) in seen:
                 continue
             seen.append(question)
             for state in (before[-1], *near):
-                yield _State(question, other.version, state)
+                yield newest._replace(question=question, binding=other.version, clusters=state)
 
     def _fleet(self, state: _Snapshot) -> fleet.Fleet:
         known = self._built.get(state.version)
@@ -285,6 +329,8 @@ def _describe_basis(state: _State, latest: _State) -> str:
     """Describe the state from which a decision was made, and how it differs from the newest one before the decision."""
     which = f"on the binding of {state.binding} " if state.binding != latest.binding else ""
     text = f"decided {which}with the clusters of {state.clusters.version}"
+    if state.restrictions != latest.restrictions:
+        return f"{text}, and before or after a change of the other workloads of its group"
     if state.clusters.version == latest.clusters.version:
         return text
     differing = set(state.clusters.clusters) ^ set(latest.clusters.clusters)

@@ -73,8 +73,8 @@ class ControlPlane:
         """Delete a cluster."""
         self._put(self.clusters.pop(name), "DELETED")
 
-    def bind(self, kind: str, name: str, *, is_divided: bool = False) -> Key:
-        """Make a binding, and schedule it; those of the cluster scope have no replicas."""
+    def bind(self, kind: str, name: str, *, is_divided: bool = False, groups: Object | None = None) -> Key:
+        """Make a binding, and schedule it; those of the cluster scope have no replicas and no groups."""
         group, resource, namespace = _KINDS[kind]
         type_ = "Divided" if is_divided else "Duplicated"
         of: Object = {"apiVersion": group, "kind": resource, "name": name, "uid": self._uid()}
@@ -95,6 +95,8 @@ class ControlPlane:
         if namespace:
             binding["metadata"]["namespace"] = of["namespace"] = namespace
             binding["spec"]["replicas"] = REPLICAS
+            if groups is not None:
+                binding["spec"]["workloadAffinityGroups"] = groups
         key = kind, bound
         self.bindings[key] = binding
         self._change(key)
@@ -144,9 +146,7 @@ class ControlPlane:
         before = _placed(binding)
         annotations = binding["metadata"].setdefault("annotations", {})
         applied = msgspec.json.encode(spec["placement"]).decode()
-        fitting = self._fitting(
-            before, [task["fromCluster"] for task in spec.get("gracefulEvictionTasks", ())]
-        )
+        fitting = self._fitting(key, before)
         chosen = _divided(spec, fitting) if self._is_due(spec, before, annotations, applied) else before
         if chosen is before:
             status["schedulerObservedGeneration"] = binding["metadata"]["generation"]
@@ -191,14 +191,28 @@ class ControlPlane:
             or bool(leaving & before.keys())
         )
 
-    def _fitting(self, before: dict[str, int], evicting: Sequence[str]) -> list[str]:
+    def _fitting(self, key: Key, before: dict[str, int]) -> list[str]:
+        evicting = [
+            task["fromCluster"] for task in self.bindings[key]["spec"].get("gracefulEvictionTasks", ())
+        ]
         return [
             name
             for name, cluster in sorted(self.clusters.items())
             if "deletionTimestamp" not in cluster["metadata"]
             and name not in evicting
-            and (name in before or not cluster["spec"].get("taints"))
+            and (name in before or not (cluster["spec"].get("taints") or self._is_excluded(key, name)))
         ]
+
+    def _is_excluded(self, key: Key, cluster: str) -> bool:
+        """Whether another workload of one of the binding's groups excludes a cluster."""
+        groups = self.bindings[key]["spec"].get("workloadAffinityGroups", {})
+        for other, binding in self.bindings.items():
+            if other == key or not (placed := _placed(binding)):
+                continue
+            shared = groups.items() & binding["spec"].get("workloadAffinityGroups", {}).items()
+            if any((cluster in placed) == (field == "antiAffinityGroup") for field, _ in shared):
+                return True
+        return False
 
     def _change(self, key: Key) -> None:
         self.bindings[key]["metadata"]["generation"] += 1
@@ -228,16 +242,24 @@ def _divided(spec: Object, fitting: Sequence[str]) -> dict[str, int]:
 
 
 def played(seed: int, moves: int) -> ControlPlane:
-    """Return a control plane after random moves of all sorts."""
+    """Return a control plane after random moves of all sorts.
+
+    Some workloads belong to groups (``workloadAffinityGroups``).
+    """
     rng, plane = random.Random(seed), ControlPlane()  # noqa: S311  # made up, not secret
     for name in _NAMES:
         plane.join(name)
     for number in range(4):
-        plane.bind("ResourceBinding", f"web{number}", is_divided=bool(number % 2))
+        plane.bind("ResourceBinding", f"web{number}", is_divided=bool(number % 2), groups=_groups(rng))
         plane.bind("ClusterResourceBinding", f"role{number}")
     for number in range(moves):
         _move(rng, plane, number)
     return plane
+
+
+def _groups(rng: random.Random) -> Object | None:
+    fields = [field for field in ("affinityGroup", "antiAffinityGroup") if rng.random() < 0.3]
+    return dict.fromkeys(fields, "app=web") or None
 
 
 def _move(rng: random.Random, plane: ControlPlane, number: int) -> None:
@@ -263,6 +285,7 @@ def _move(rng: random.Random, plane: ControlPlane, number: int) -> None:
         case 7 if len(plane.bindings) > 4:
             plane.unbind(key)
             kind = rng.choice(sorted(_KINDS))
-            plane.bind(kind, f"new{number}", is_divided=kind == "ResourceBinding" and rng.random() < 0.5)
+            is_divided = kind == "ResourceBinding" and rng.random() < 0.5
+            plane.bind(kind, f"new{number}", is_divided=is_divided, groups=_groups(rng))
         case _:
             plane.report(key)

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from engine.log import local
-from engine.observer.shadow import KNOWN, SAME, UNEXPLAINED, Shadow
+from engine.observer.shadow import KNOWN, RACE, SAME, UNEXPLAINED, Shadow
 from events import observations
 from events.observations import DecisionCompared
 from tests import recordings
@@ -83,29 +83,69 @@ def test_binding_of_a_cluster_that_left_is_decided_without_it() -> None:
     assert decisions[-1].observed.reason == "NoClusterFit"
 
 
-@pytest.mark.parametrize(
-    ("groups", "verdict"), [({"antiAffinityGroup": "app=web"}, KNOWN), ({}, UNEXPLAINED), (None, UNEXPLAINED)]
-)
-def test_decision_by_the_clusters_of_other_workloads_is_a_known_difference(
-    groups: dict[str, str] | None, verdict: str
-) -> None:
+def test_decisions_follow_the_clusters_of_the_other_workloads_of_a_group() -> None:
+    plane = synthetic.ControlPlane()
+    for name in ("east", "north", "west"):
+        plane.join(name)
+    kind, apart, together = "ResourceBinding", {"antiAffinityGroup": "app=web"}, {"affinityGroup": "app=web"}
+    first = plane.bind(kind, "first", groups={**apart, **together})
+    plane.evict(first, "east")
+    plane.bind(kind, "apart", groups=apart)
+    plane.bind(kind, "together", groups=together)
+    plane.unbind(first)
+    plane.bind(kind, "later", groups=apart)
+    decisions = compared(plane)
+    assert {decision.name: set(decision.computed.clusters) for decision in decisions} == {
+        "first-deployment": {"north", "west"},
+        "apart-deployment": {"east"},
+        "together-deployment": {"north", "west"},
+        "later-deployment": {"north", "west"},
+    }
+    assert {decision.verdict for decision in decisions} == {SAME}
+
+
+def _excluded() -> list[synthetic.Change]:
+    """Two workloads of a group whose workloads share no cluster: the first one has all clusters."""
     plane = synthetic.ControlPlane()
     for name in ("east", "west"):
         plane.join(name)
-    key = plane.bind("ResourceBinding", "web")
-    shadow, decisions = Shadow(), list[DecisionCompared]()
-    for change in plane.changes:
+    for name in ("web", "api"):
+        plane.bind("ResourceBinding", name, groups={"antiAffinityGroup": "app=web"})
+    return plane.changes
+
+
+def test_decision_of_a_scheduler_that_ignores_groups_is_a_known_difference() -> None:
+    shadow = Shadow()
+    free = synthetic.ControlPlane()
+    for name in ("east", "west"):
+        free.join(name)
+    for name in ("web", "api"):
+        free.bind("ResourceBinding", name)
+    decisions: list[DecisionCompared] = []
+    for change in free.changes:
         manifest = msgspec.json.decode(change.manifest, type=dict[str, Any])
-        if change.head.kind == key[0]:
-            manifest["spec"]["workloadAffinityGroups"] = groups
-            # Karmada leaves out the cluster of another workload.
-            left = [target for target in manifest["spec"].get("clusters", ()) if target["name"] != "east"]
-            manifest["spec"]["clusters"] = left
-        rewritten = msgspec.Raw(msgspec.json.encode(manifest))
-        if decision := recordings.compare(shadow, msgspec.structs.replace(change, manifest=rewritten)):
-            decisions.append(decision)
-    assert [decision.verdict for decision in decisions] == [verdict]
-    assert ("workloadAffinity" in decisions[0].why) == (verdict == KNOWN)
+        manifest["spec"]["workloadAffinityGroups"] = {"antiAffinityGroup": "app=web"}
+        grouped = msgspec.structs.replace(change, manifest=msgspec.Raw(msgspec.json.encode(manifest)))
+        decisions += [decision] if (decision := recordings.compare(shadow, grouped)) else []
+    assert [decision.verdict for decision in decisions] == [SAME, KNOWN]
+    assert "workloadAffinity" in decisions[1].why
+    assert decisions[1].reasons[0].failed == (
+        "cluster already has workload with the same anti-affinity group",
+    )
+
+
+def test_decision_from_other_clusters_of_its_group_is_a_race() -> None:
+    """Karmada's cache shows the deletion of a workload after the decision on another workload of its group."""
+    shadow, changes = Shadow(), _excluded()
+    created = next(change for change in changes if change.head.metadata.name == "api-deployment")
+    deleted = next(change for change in changes if change.head.metadata.name == "web-deployment")
+    decisions: list[DecisionCompared] = []
+    for change in changes:
+        decisions += [decision] if (decision := recordings.compare(shadow, change)) else []
+        if change is created:
+            recordings.compare(shadow, msgspec.structs.replace(deleted, type="DELETED"))
+    assert [decision.verdict for decision in decisions] == [SAME, RACE]
+    assert decisions[1].why.endswith("before or after a change of the other workloads of its group")
 
 
 def test_decision_that_ignores_a_taint_is_unexplained() -> None:
