@@ -101,11 +101,6 @@ class ObservedBinding(Struct, frozen=True):
         return {cluster.name: cluster.replicas for cluster in self.spec.clusters}
 
     @property
-    def is_grouped(self) -> bool:
-        """Whether a decision depends on the clusters of other workloads (``workloadAffinity``)."""
-        return self.spec.workload_affinity_groups not in {None, WorkloadGroups()}
-
-    @property
     def evicting(self) -> frozenset[str]:
         return frozenset(task.from_cluster for task in self.spec.graceful_eviction_tasks)
 

@@ -3,6 +3,9 @@
 A binding is due when it is first seen or its generation changes, and when a cluster that its placement selects changes
 its labels or spec or begins to be deleted, as in Karmada's scheduler. While a decision is being written, no other is
 made on its binding.
+
+A decision applies to the binding's workload groups as soon as it is made: the other bindings of a group are often
+decided before it is written and observed.
 """
 
 import heapq
@@ -16,6 +19,7 @@ from msgspec import Struct
 from engine.domain import marks
 from engine.objects import clusters as cluster_objects
 from engine.objects import placements
+from engine.observer import group_index
 from engine.observer.observed_bindings import ObservedBinding, read_binding
 from engine.placement import decisions, failures, fleet, parsing, schedule, triggers
 from engine.scheduler import writes
@@ -30,9 +34,6 @@ RETRY_MS_MAX: Final = 10_000
 UNSCHEDULABLE_MS: Final = 300_000
 """Milliseconds until a binding without sufficient capacity is tried again if nothing changes."""
 
-_GROUPED: Final = (
-    "this scheduler doesn't know other workloads, so it obeys no workloadAffinity: use default-scheduler"
-)
 _MARKS: Final = (*marks.POLICY_IDS.values(), "binding.karmada.io/managed-by")
 """Labels that show that a policy created a binding; such a binding has one of them."""
 
@@ -45,11 +46,13 @@ class _Placed(Struct):
 
 
 class Decider:
-    """The bindings that name the scheduler ``name``, all clusters, and which bindings are due."""
+    """The bindings that name the scheduler ``name``, all clusters and workload groups, and which bindings are due."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._fleet = fleet.Fleet()
+        # Contains the bindings of all schedulers.
+        self._groups = group_index.GroupIndex()
         self._bindings: dict[Key, ObservedBinding] = {}
         self._by_placement: dict[bytes, _Placed] = {}
         self._placements: dict[Key, bytes] = {}
@@ -96,12 +99,14 @@ class Decider:
             case observations.ObjectVanished(kind=kind) if kind == observations.CLUSTER:
                 self._fleet.remove(data.name)
             case observations.ObjectVanished(kind=kind) if kind in vocabulary.BINDING_KINDS:
+                self._groups.remove(data.namespace, data.name)
                 self._forget((kind, data.namespace, data.name))
             case observations.DecisionMade():
                 key = (data.kind, data.namespace, data.name)
                 if key in self._bindings:
                     self._pending[key] = data
                     self._settle(key)
+                    self._update_groups(key)
             case _:
                 pass
 
@@ -151,6 +156,7 @@ class Decider:
             return
         if not self._is_scheduled_here(binding):
             self._forget(key)
+            self._groups.put(binding)
             return
         binding = self._with_shared_placement(key, binding)
         self._bindings[key] = binding
@@ -161,6 +167,13 @@ class Decider:
             binding.metadata.generation,
         ):
             self._due[key] = None
+        self._update_groups(key)
+
+    def _update_groups(self, key: Key) -> None:
+        """Take the clusters of a binding into its workload groups, by its pending decision if there is one."""
+        decision = self._pending.get(key)
+        assumed = decision.clusters if decision is not None and decision.places else None
+        self._groups.put(self._bindings[key], assumed)
 
     def _is_scheduled_here(self, binding: ObservedBinding) -> bool:
         suspension = binding.spec.suspension
@@ -243,6 +256,8 @@ class Decider:
                 self._failures.pop(key, None)
             if writes.next_write(binding, decision) is not None:
                 made.append(decision)
+                if decision.places:
+                    self._groups.put(binding, decision.clusters)
         return made
 
     @property
@@ -262,12 +277,11 @@ class Decider:
         self, key: Key, binding: ObservedBinding, now_ms: int
     ) -> tuple[observations.DecisionMade, bool]:
         """Return the decision on a binding, and whether the binding is to be tried again later."""
-        if binding.is_grouped:
-            return _decision_event(key, binding, now_ms, _refused(binding, _GROUPED)), False
         try:
             request = parsing.read_request(binding.question(), self._fleet)
         except (parsing.UnreadableError, msgspec.MsgspecError) as error:
             return _decision_event(key, binding, now_ms, _refused(binding, f"not understood: {error}")), False
+        request = group_index.restricted(request, self._groups.restrictions(binding))
         decision = schedule.schedule(request, self._fleet)
         if decision.trigger == triggers.NONE:
             decision = _with_same_condition(binding, decision)

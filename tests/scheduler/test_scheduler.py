@@ -160,19 +160,6 @@ async def test_fault_of_a_write_is_repaired_and_nothing_is_written_twice(fault: 
     assert writes(api) == {"web-deployment": 2}
 
 
-def test_binding_that_depends_on_other_workloads_is_refused() -> None:
-    api, decider = Api(), Decider(NAME)
-    api.put("clusters", cluster("member1"))
-    grouped = binding("web", 4, divided("member1"), workloadAffinityGroups={"affinityGroup": "app=web"})
-    api.put("resourcebindings", grouped)
-    for document in (*api.of_kind("clusters"), *api.of_kind("resourcebindings")):
-        decider.take(observed(document))
-    (refused,) = decider.decide(HOUR_MS, 0, 10)
-    assert (refused.status, refused.reason, refused.places) == ("False", "SchedulerError", False)
-    assert "workloadAffinity" in refused.message
-    assert decider.due_ms() is None
-
-
 def test_retry_follows_no_correction_of_the_clock() -> None:
     api, decider = Api(), Decider(NAME)
     api.put("clusters", cluster("member1", cpu="0"))

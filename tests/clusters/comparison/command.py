@@ -188,8 +188,6 @@ async def _settled(
             ends["ended by a last running copy that recovered"] += 1
         elif states.repeats_failover(karmada[scenario.seed], differing[scenario.seed]):
             ends["ended by a failover that Karmada repeats"] += 1
-        elif states.is_grouped(reballast[scenario.seed]):
-            ends["ended by a group that the scheduler does not know"] += 1
         elif scenario.seed in failing:
             # Karmada makes no Work; Reballast makes one, whose agent reports the failure.
             ends["ended by an override that fails"] += 1

@@ -287,16 +287,6 @@ def repeats_failover(karmada: State, texts: Sequence[str]) -> bool:
     return all(any(name in text for name in names) for text in texts)
 
 
-def is_grouped(reballast: State) -> bool:
-    """Whether ``reballast scheduler`` has refused a workload since its clusters depend on those of a group."""
-    return any(
-        "workloadAffinityGroups" in cast("Any", value)["spec"]
-        and value["scheduled"] == "False SchedulerError"
-        for path, value in reballast.items()
-        if "bindings/" in path
-    )
-
-
 def is_tie(karmada: State, reballast: State) -> bool:
     """Whether a division gives the same shares to other clusters: Karmada draws lots between equal clusters."""
 
