@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from engine.domain import marks
 from engine.kubeapi.values import resource_versions
@@ -112,6 +112,12 @@ class ObservedBinding(Struct, frozen=True):
             or name != earlier.status.scheduler_observing_affinity_name
             or (self.placed != earlier.placed and not self.evicting - earlier.evicting)
         )
+
+    def is_repeated(self, earlier: "ObservedBinding") -> bool:
+        """Whether nothing that is read changed since ``earlier``, as when a member has reported a status."""
+        version = earlier.metadata.resource_version
+        metadata = structs.replace(self.metadata, resource_version=version)
+        return (metadata, self.spec, self.status) == (earlier.metadata, earlier.spec, earlier.status)
 
     def question(self) -> parsing.Input:
         """Return the scheduling question of this version, with an empty list of clusters."""

@@ -63,6 +63,10 @@ class _Version(NamedTuple):
     binding: ObservedBinding
     restrictions: GroupRestrictions
 
+    def is_repeated(self, earlier: "_Version") -> bool:
+        """Whether nothing that a decision depends on changed since ``earlier``."""
+        return self.restrictions == earlier.restrictions and self.binding.is_repeated(earlier.binding)
+
 
 class _State(NamedTuple):
     """A state from which a decision may have been made.
@@ -151,8 +155,12 @@ class Shadow:
             history = self._histories[key] = deque(maxlen=_VERSIONS_MAX)
         elif history[-1].binding.version >= binding.version:
             return None
-        history.append(_Version(binding, self._groups.restrictions(binding)))
+        version = _Version(binding, self._groups.restrictions(binding))
         self._groups.put(binding)
+        # Members report often. The first of equal versions shows when the scheduler wrote, the last what it read later.
+        if len(history) >= _TWO and version.is_repeated(history[-1]) and version.is_repeated(history[-_TWO]):
+            history.pop()
+        history.append(version)
         if len(history) < _TWO or not ends_pass([version.binding for version in history]):
             return None
         compared = self._compare(kind, list(history))

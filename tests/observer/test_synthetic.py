@@ -1,6 +1,7 @@
 """Shapes that the recordings lack: cluster-scoped bindings, clusters that leave, evictions, suspension, 410."""
 
 import itertools
+import tracemalloc
 from typing import Any
 
 import msgspec
@@ -48,6 +49,28 @@ def test_decisions_on_a_binding_within_one_second_are_all_found() -> None:
     decisions = compared(plane)
     assert [decision.version for decision in decisions] == plane.decided
     assert [decision.verdict for decision in decisions] == [SAME] * 3
+
+
+def test_reports_of_members_take_no_memory_and_hide_no_decision() -> None:
+    plane = synthetic.ControlPlane()
+    plane.join("east")
+    key = plane.bind("ResourceBinding", "web")
+    for _ in range(200):
+        plane.report(key)
+    plane.evict(key, "east")
+    *earlier, decision = plane.changes
+    shadow = Shadow()
+    for change in earlier[:10]:
+        recordings.compare(shadow, change)
+    tracemalloc.start()
+    for change in earlier[10:]:
+        recordings.compare(shadow, change)
+    grown, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert grown < 100_000
+    compared_decision = recordings.compare(shadow, decision)
+    assert compared_decision is not None
+    assert compared_decision.verdict == SAME
 
 
 def test_suspended_binding_is_not_decided_until_it_is_resumed() -> None:
