@@ -1,7 +1,7 @@
 """Shadow decisions: for each decision of Karmada's scheduler, this engine's decision on the state observed before."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -36,7 +36,6 @@ _SNAPSHOTS_MAX: Final = 512
 _EARLIER_MAX: Final = 64
 """Maximum number of earlier states of the clusters that are tried as the basis of a decision."""
 
-_BUILT_MAX: Final = 64
 _VERSIONS_MAX: Final = 64
 """Maximum number of versions of a binding that are kept."""
 
@@ -51,10 +50,10 @@ _NAMED_MAX: Final = 3
 
 
 class _Snapshot(Struct):
-    """All clusters as JSON, as of a resourceVersion."""
+    """All clusters as JSON by name, as of a resourceVersion."""
 
     version: int
-    clusters: tuple[bytes, ...]
+    clusters: Mapping[str, bytes]
 
 
 class _Version(NamedTuple):
@@ -112,8 +111,10 @@ class Shadow:
         self._own_scheduler = own_scheduler
         self.explanation: Explained | None = None
         self._clusters: dict[str, bytes] = {}
-        self._snapshots: deque[_Snapshot] = deque([_Snapshot(0, ())], _SNAPSHOTS_MAX)
-        self._built: dict[int, fleet.Fleet] = {}
+        self._snapshots: deque[_Snapshot] = deque([_Snapshot(0, {})], _SNAPSHOTS_MAX)
+        self._fleet = fleet.Fleet()
+        self._in_fleet: Mapping[str, bytes] = {}
+        """The clusters in ``_fleet``, as JSON."""
         self._groups = group_index.GroupIndex()
         self._histories: dict[tuple[str, str, str], deque[_Version]] = {}
         self._doubtful: dict[Decided, tuple[observations.DecisionCompared, list[_Version]]] = {}
@@ -201,18 +202,14 @@ class Shadow:
 
     def restored(self) -> None:
         """Handle the restore of the control plane from a backup: later versions may be lower than earlier ones."""
-        self._snapshots = deque([_Snapshot(0, tuple(self._clusters.values()))], _SNAPSHOTS_MAX)
-        self._built.clear()
+        self._snapshots = deque([_Snapshot(0, dict(self._clusters))], _SNAPSHOTS_MAX)
         # The clusters before and after these decisions are no longer known.
         self._doubtful = {decision: (compared, []) for decision, (compared, _) in self._doubtful.items()}
 
     def _take_snapshot(self, version: int) -> None:
-        if len(self._snapshots) == _SNAPSHOTS_MAX:
-            self._built.pop(self._snapshots[0].version, None)
         if self._snapshots[-1].version == version:
             self._snapshots.pop()
-            self._built.pop(version, None)
-        self._snapshots.append(_Snapshot(version, tuple(self._clusters.values())))
+        self._snapshots.append(_Snapshot(version, dict(self._clusters)))
 
     def _compare(self, kind: str, history: list[_Version]) -> observations.DecisionCompared | None:
         versions = [version.binding for version in history]
@@ -238,6 +235,7 @@ class Shadow:
             if _agrees(observed, schedule.schedule(*self._scheduling_request(state)), is_success=is_success):
                 verdict, why, best = RACE, _describe_basis(state, latest), state
                 break
+        known = self._fleet_of(latest.clusters)
         if verdict == UNEXPLAINED:
             why = self._explain(observed, latest, first, is_success=is_success)
             verdict = KNOWN if why else UNEXPLAINED
@@ -286,7 +284,7 @@ class Shadow:
         return known_difference(observed, *self._scheduling_request(latest))
 
     def _scheduling_request(self, state: _State) -> tuple[requests.Request, fleet.Fleet]:
-        known = self._fleet(state.clusters)
+        known = self._fleet_of(state.clusters)
         request = parsing.read_request(state.question, known)
         return group_index.restricted(request, state.restrictions), known
 
@@ -318,14 +316,16 @@ class Shadow:
             for state in (before[-1], *near):
                 yield newest._replace(question=question, binding=other.version, clusters=state)
 
-    def _fleet(self, state: _Snapshot) -> fleet.Fleet:
-        known = self._built.get(state.version)
-        if known is None:
-            if len(self._built) >= _BUILT_MAX:
-                self._built.pop(next(iter(self._built)))
-            known = parsing.read_fleet(b"[" + b",".join(state.clusters) + b"]")
-            self._built[state.version] = known
-        return known
+    def _fleet_of(self, state: _Snapshot) -> fleet.Fleet:
+        """Return the clusters of a state; the fleet that was returned before changes to it."""
+        # States differ in few clusters, and to read all clusters of a large fleet takes a part of a second.
+        for name in self._in_fleet.keys() - state.clusters.keys():
+            self._fleet.remove(name)
+        for name, cluster in state.clusters.items():
+            if self._in_fleet.get(name) is not cluster:
+                self._fleet.put(parsing.read_cluster(cluster))
+        self._in_fleet = state.clusters
+        return self._fleet
 
 
 def decided(compared: observations.DecisionCompared) -> Decided:
@@ -341,8 +341,8 @@ def _describe_basis(state: _State, latest: _State) -> str:
         return f"{text}, and before or after a change of the other workloads of its group"
     if state.clusters.version == latest.clusters.version:
         return text
-    differing = set(state.clusters.clusters) ^ set(latest.clusters.clusters)
-    names = sorted({_HEAD.decode(cluster).metadata.name for cluster in differing})
+    differing = state.clusters.clusters.items() ^ latest.clusters.clusters.items()
+    names = sorted({name for name, _ in differing})
     more = f" and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else ""
     order = "before" if state.clusters.version < latest.clusters.version else "after"
     return f"{text}, {order} {', '.join(names[:_NAMED_MAX])}{more} changed"
