@@ -178,6 +178,16 @@ def test_editors_of_a_namespace_may_change_its_bindings_but_not_its_quota() -> N
     assert not may(values, ALICE, "patch", quotas, group=policy, namespace="shop")
 
 
+def test_editors_of_a_namespace_may_connect_to_its_pods_but_not_write_endpoints() -> None:
+    values = [*bootstrap_roles.objects(), binding("b", "edit", user("alice"), namespace="shop")]
+    for resource in ("pods/exec", "pods/portforward", "services/proxy"):
+        assert may(values, ALICE, "create", resource, namespace="shop")
+        assert may(values, ALICE, "get", resource, namespace="shop")
+    assert may(values, ALICE, "get", "endpoints", namespace="shop")
+    # An editor could send the traffic of a Service to pods of other namespaces.
+    assert not may(values, ALICE, "update", "endpoints", namespace="shop")
+
+
 def test_builtin_roles_permit_self_reviews_and_discovery_to_all() -> None:
     known = parsing.rights(bootstrap_roles.objects())
     review = Act(verb="create", group="authorization.k8s.io", resource="selfsubjectaccessreviews")

@@ -54,10 +54,13 @@ _VIEWED: Final = _split(
     "replicationcontrollers/scale replicationcontrollers/status resourcequotas resourcequotas/status "
     "serviceaccounts services services/status bindings namespaces/status"
 )
+# Without endpoints: with them an editor could send traffic of a Service to pods of other namespaces (CVE-2021-25740).
 _EDITED: Final = _split(
-    "configmaps endpoints events persistentvolumeclaims pods replicationcontrollers "
-    "replicationcontrollers/scale secrets serviceaccounts services"
+    "configmaps events persistentvolumeclaims pods pods/attach pods/exec pods/portforward pods/proxy "
+    "replicationcontrollers replicationcontrollers/scale secrets serviceaccounts services services/proxy"
 )
+_CONNECTED: Final = _split("pods/attach pods/exec pods/portforward pods/proxy secrets services/proxy")
+_CLAIMS: Final = ("resourceclaims", "resourceclaimtemplates")
 _VIEWED_APPS: Final = _split(
     "controllerrevisions daemonsets daemonsets/status deployments deployments/scale deployments/status "
     "replicasets replicasets/scale replicasets/status statefulsets statefulsets/scale statefulsets/status"
@@ -175,7 +178,7 @@ def _admin() -> list[Rule]:
 
 def _edit() -> list[Rule]:
     return [
-        _rule(("get", "list", "watch"), ("",), ("pods/attach", "pods/exec", "pods/proxy", "secrets")),
+        _rule(_READ, ("",), _CONNECTED),
         _rule(("impersonate",), ("",), ("serviceaccounts",)),
         _rule(("create",), ("",), ("pods/eviction", "serviceaccounts/token")),
         _rule(_CHANGE, ("",), _EDITED),
@@ -184,6 +187,7 @@ def _edit() -> list[Rule]:
         _rule(_CHANGE, ("batch",), ("cronjobs", "jobs")),
         _rule(_CHANGE, ("networking.k8s.io",), ("ingresses", "networkpolicies")),
         _rule(_CHANGE, ("policy",), ("poddisruptionbudgets",)),
+        _rule(_CHANGE, ("resource.k8s.io",), _CLAIMS),
         _rule((*_CHANGE, *_READ), ("coordination.k8s.io",), ("leases",)),
     ]
 
@@ -197,6 +201,7 @@ def _view() -> list[Rule]:
         _rule(_READ, ("discovery.k8s.io",), ("endpointslices",)),
         _rule(_READ, ("networking.k8s.io",), ("ingresses", "ingresses/status", "networkpolicies")),
         _rule(_READ, ("policy",), ("poddisruptionbudgets", "poddisruptionbudgets/status")),
+        _rule(_READ, ("resource.k8s.io",), (*_CLAIMS, "resourceclaims/status")),
     ]
 
 
