@@ -39,13 +39,16 @@ class Plan(Struct, frozen=True, kw_only=True):
 def plan(
     desired: Mapping[str, KubeObject], live: Sequence[KubeObject], cluster: str, *, keeps_others: bool
 ) -> Plan:
-    """Return the namespaces to apply and to delete; ``live`` are the member's managed ones.
+    """Return the namespaces to apply and to delete; ``live`` are all of the member.
 
     ``keeps_others``: delete none.
     """
     managed = {value.name: value for value in live if object_preparation.has_agent_marks(value, cluster)}
+    unmanaged = {value.name for value in live} - managed.keys()
     applied = tuple(
-        desired[name] for name in sorted(desired) if not _has_texts(managed.get(name), desired[name])
+        desired[name]
+        for name in sorted(desired.keys() - unmanaged)
+        if not _has_texts(managed.get(name), desired[name])
     )
     deleted = tuple(
         (name, managed[name].uid)
@@ -102,7 +105,8 @@ class NamespaceSync:
         if resource is None:
             return
         desired, keeps_others = await self._expected()
-        live = await self._gate.call(lambda: self._api.list(resource, f"{marks.MANAGED}=true"))
+        # Without a selector: those of other clients would otherwise be read one by one in each comparison.
+        live = await self._gate.call(lambda: self._api.list(resource))
         todo = plan(desired, live.items, self._cluster, keeps_others=keeps_others)
         failure: ApiError | None = None
         changes = [

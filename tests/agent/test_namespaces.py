@@ -31,6 +31,7 @@ def test_missing_and_changed_namespaces_are_applied_and_former_ones_deleted() ->
         "new": managed_namespace("new"),
         "same": managed_namespace("same"),
         "changed": managed_namespace("changed", team="red"),
+        "theirs": managed_namespace("theirs"),
     }
     live = [
         managed_namespace("same", theirs="kept"),

@@ -56,6 +56,7 @@ class Refusing(Member):
         self.namespaces: dict[str, Json] = {name: _namespace(name) for name in names}
         self.missing = ""
         """Why applies of objects get 404 while there is no namespace; empty if they succeed."""
+        self.namespaces_read: list[str] = []
         self._refused, self._code = refused, code
 
     def routes(self) -> list[Route]:
@@ -72,14 +73,16 @@ class Refusing(Member):
             return JSONResponse(content, 404)
         return await super()._object(request)
 
-    async def _list_namespaces(self, _request: Request) -> Response:
-        items = list(self.namespaces.values())
+    async def _list_namespaces(self, request: Request) -> Response:
+        is_labelled = "labelSelector" in request.query_params
+        items = [item for item in self.namespaces.values() if not is_labelled or "labels" in item["metadata"]]
         return JSONResponse({"metadata": {"resourceVersion": "1"}, "items": items})
 
     async def _namespace(self, request: Request) -> Response:
         name = request.path_params["name"]
         namespace = self.namespaces.get(name)
         if request.method == "GET":
+            self.namespaces_read.append(name)
             return karmada_api.status(404, "NotFound") if namespace is None else JSONResponse(namespace)
         if name == self._refused:
             return karmada_api.status(self._code, "Fault")
@@ -130,6 +133,16 @@ async def test_namespace_is_created_only_if_the_api_misses_it(
         await until_async(lambda: key_of("web") in gateway.reports)
         assert gateway.reports[key_of("web")].fault == ("" if created else message)
     assert list(member.namespaces) == created
+
+
+async def test_namespaces_of_other_clients_are_listed_and_not_read_one_by_one(tmp_path: Path) -> None:
+    theirs = [f"another{number}" for number in range(20)]
+    gateway, member = Propagating("ours", *theirs), Refusing(refused="", code=0)
+    member.namespaces = {name: {"metadata": {"name": name, "uid": f"uid-{name}"}} for name in theirs}
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.change_namespaces(1)
+        await until_async(lambda: "ours" in member.namespaces)
+    assert member.namespaces_read == ["ours"]
 
 
 async def test_namespaces_are_read_once_for_many_objects_that_need_one() -> None:
