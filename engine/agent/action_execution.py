@@ -74,8 +74,8 @@ class ActionExecutor:
         self._create_namespace = create_namespace
         self._autoscalers_due_s: float | None = None
 
-    async def apply(self, entry: Entry, *, is_drift: bool) -> Resource:
-        """Apply the work of an entry and record the result in the entry; return the object's kind.
+    async def apply(self, entry: Entry, *, is_drift: bool) -> None:
+        """Apply the work of an entry and record the result in the entry.
 
         ``is_drift``: another client changed the object. Raises Fault, SupersededError, ApiError.
         """
@@ -119,7 +119,6 @@ class ActionExecutor:
         _log.info(
             "applied", cluster=self._cluster, key=work.key, term=work.term, step=work.step, drift=is_drift
         )
-        return resource
 
     async def remove(self, entry: Entry, action: reconciliation.Remove) -> bool:
         """Delete an object, or (``preserved``) remove the agent's labels and annotations from it.
@@ -212,7 +211,7 @@ class ActionExecutor:
         except RefusedError as error:
             # Kinds that are no longer served, and objects that a webhook needs, cause a 404 too.
             is_missing = error.code == HTTPStatus.NOT_FOUND and f'namespaces "{namespace}"' in str(error)
-            if not namespace or not is_missing:
+            if not is_missing:
                 raise
         await self._create_namespace(namespace)
         return await self._gate.call(lambda: self._api.apply(resource, manifest, force=force))
