@@ -80,6 +80,16 @@ async def test_object_that_another_client_created_while_the_agent_was_down_is_no
     assert member.objects["web"]["spec"] == {"replicas": 7}
 
 
+async def test_object_whose_marks_another_client_removed_is_removed_with_its_workload(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Member()
+    await apply(gateway, member, tmp_path / "agent.sqlite", "web")
+    member.create(OTHER)
+    gateway.send("web", 2, None)
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        await until_async(lambda: gateway.gone)
+    assert member.objects == {}
+
+
 async def test_object_of_others_is_overwritten_on_request_and_then_removed(tmp_path: Path) -> None:
     gateway, member = Gateway(), Member()
     gateway.overwrites = True

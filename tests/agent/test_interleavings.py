@@ -100,6 +100,27 @@ async def test_change_by_another_client_that_overtakes_the_response_of_an_apply_
         await until_async(lambda: "web" in member.objects and member.objects["web"]["spec"]["replicas"] == 2)
 
 
+async def test_work_that_the_control_plane_has_replaced_meanwhile_has_no_fault(tmp_path: Path) -> None:
+    class Replacing(Gateway):
+        outdated = 0
+
+        async def _manifest(self, request: Request) -> Response:
+            if request.query_params["step"] == "1":
+                self.outdated += 1
+                return karmada_api.status(404, "NotFound")
+            return await super()._manifest(request)
+
+    gateway, member = Replacing(), Member()
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 1, 2)
+        await until_async(lambda: gateway.outdated > 1)
+        assert not gateway.reports
+        gateway.send("web", 2, 3)
+        await until_async(lambda: gateway.reports)
+        assert gateway.reports[key_of("web")].fault == ""
+    assert member.objects["web"]["spec"] == {"replicas": 3}
+
+
 async def test_namespaces_are_compared_again_after_a_failure(tmp_path: Path) -> None:
     gateway, member = Gateway(), Member()
     async with running(gateway, member, tmp_path / "agent.sqlite"):

@@ -33,7 +33,9 @@ def test_missing_and_changed_namespaces_are_applied_and_former_ones_deleted() ->
         "changed": managed_namespace("changed", team="red"),
         "theirs": managed_namespace("theirs"),
     }
+    ending = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
     live = [
+        managed_namespace("ending").with_metadata(ending),
         managed_namespace("same", theirs="kept"),
         managed_namespace("changed", team="blue"),
         managed_namespace("former"),

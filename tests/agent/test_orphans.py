@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from engine.agent import messages
+from engine.agent.checkpoint import Checkpoint
 from engine.bench import karmada_api
 from engine.domain import marks
 from tests.agent import in_process
@@ -92,6 +93,23 @@ async def test_objects_without_a_work_are_found_after_a_restart(tmp_path: Path) 
     member.is_broken = False
     async with running(Gateway(), member, tmp_path / "agent.sqlite"):
         await until_async(lambda: member.widget is None)
+
+
+async def test_position_is_stored_once_everything_that_was_missed_is_removed(tmp_path: Path) -> None:
+    async def position() -> int | None:
+        kept = await asyncio.to_thread(Checkpoint, tmp_path / "agent.sqlite")
+        stored, _ = await asyncio.to_thread(kept.load, NAME)
+        await asyncio.to_thread(kept.close)
+        return stored
+
+    member, leaving = Broken(), Gateway()
+    await apply(member, tmp_path, "web")
+    assert await position() is None
+    member.is_broken = False
+    async with running(leaving, member, tmp_path / "agent.sqlite"):
+        await until_async(lambda: member.widget is None and "web" not in member.objects)
+        await until_async(lambda: leaving.gone)
+    assert await position() is not None
 
 
 async def test_removal_is_reported_once_the_object_of_a_forgotten_work_is_removed(tmp_path: Path) -> None:

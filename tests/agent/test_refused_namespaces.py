@@ -1,5 +1,6 @@
 """Namespaces of the control plane that the member refuses, as an admission webhook does."""
 
+import asyncio
 from contextlib import aclosing
 from pathlib import Path
 
@@ -57,7 +58,7 @@ class Refusing(Member):
         self.missing = ""
         """Why applies of objects get 404 while there is no namespace; empty if they succeed."""
         self.namespaces_read: list[str] = []
-        self._refused, self._code = refused, code
+        self.refused, self._code = refused, code
 
     def routes(self) -> list[Route]:
         path = "/api/v1/namespaces"
@@ -84,7 +85,7 @@ class Refusing(Member):
         if request.method == "GET":
             self.namespaces_read.append(name)
             return karmada_api.status(404, "NotFound") if namespace is None else JSONResponse(namespace)
-        if name == self._refused:
+        if name == self.refused:
             return karmada_api.status(self._code, "Fault")
         if request.method == "DELETE":
             return JSONResponse(self.namespaces.pop(name))
@@ -101,11 +102,16 @@ def _namespace(name: str) -> Json:
 
 
 @pytest.mark.parametrize("code", [403, 500])
-async def test_refused_namespace_does_not_keep_others_from_being_applied(code: int, tmp_path: Path) -> None:
+async def test_refused_namespace_does_not_keep_others_from_being_applied_and_is_soon_tried_again(
+    code: int, tmp_path: Path
+) -> None:
     gateway, member = Propagating("a", "b"), Refusing("old", refused="a", code=code)
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         gateway.change_namespaces(1)
         await until_async(lambda: set(member.namespaces) == {"b"})
+        member.refused = ""
+        async with asyncio.timeout(5):
+            await until_async(lambda: set(member.namespaces) == {"a", "b"})
 
 
 @pytest.mark.parametrize("code", [403, 500])
