@@ -4,8 +4,9 @@ As in Karmada's scheduler, each ResourceBinding with the text of a group belongs
 one that is suspended, and one that is being deleted. The groups of different namespaces are different.
 """
 
+from collections import deque
 from collections.abc import Iterable
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -16,7 +17,9 @@ from engine.placement import requests
 _Name: TypeAlias = tuple[str, str]
 """Namespace and name of a binding."""
 
-_NONE: frozenset[str] = frozenset()
+_NONE: Final[frozenset[str]] = frozenset()
+_CHANGES_MAX: Final = 256
+"""Maximum number of changes that can be undone; the newest ones are kept."""
 
 
 class _Group(NamedTuple):
@@ -36,24 +39,32 @@ class GroupIndex:
     def __init__(self) -> None:
         self._members: dict[_Name, _Member] = {}
         self._groups: dict[_Group, GroupClusters] = {}
+        self._undo: deque[tuple[_Name, _Member | None]] = deque(maxlen=_CHANGES_MAX)
+        self.changes = 0
+        """The number of changes of groups so far."""
 
     def put(self, binding: ObservedBinding, clusters: Iterable[str] | None = None) -> None:
         """Take a binding; ``clusters`` are its clusters by a decision that it does not show yet."""
         groups = _groups_of(binding)
         placed = frozenset(binding.placed if clusters is None else clusters)
         name = binding.metadata.namespace, binding.metadata.name
-        self._replace(name, _Member(groups, placed) if groups and placed else None)
+        self._change(name, _Member(groups, placed) if groups and placed else None)
 
     def remove(self, namespace: str, name: str) -> None:
         """Take the deletion of a binding."""
-        self._replace((namespace, name), None)
+        self._change((namespace, name), None)
+
+    def _change(self, name: _Name, member: _Member | None) -> None:
+        before = self._members.get(name)
+        if before != member:
+            self.changes += 1
+            self._undo.append((name, before))
+            self._replace(name, member)
 
     def _replace(self, name: _Name, member: _Member | None) -> None:
         before = self._members.pop(name, None)
         if member is not None:
             self._members[name] = member
-        if before == member:
-            return
         old_groups, old_clusters = before or ((), _NONE)
         new_groups, new_clusters = member or ((), _NONE)
         for group in {*old_groups, *new_groups}:
@@ -74,6 +85,21 @@ class GroupIndex:
             if known is not None and known.binds(own):
                 restrictions = restrictions.with_group(known.others(own), is_apart=group.is_apart)
         return restrictions
+
+    def earlier_restrictions(self, binding: ObservedBinding, changes: int) -> list[GroupRestrictions]:
+        """Return the different restrictions of a binding since there were so many ``changes``, newest first.
+
+        The present ones are left out unless they were in effect earlier. Changes that were forgotten are ignored.
+        """
+        restrictions: dict[GroupRestrictions, None] = {}
+        redo: list[tuple[_Name, _Member | None]] = []
+        for name, before in list(self._undo)[: -(self.changes - changes) - 1 : -1]:
+            redo.append((name, self._members.get(name)))
+            self._replace(name, before)
+            restrictions[self.restrictions(binding)] = None
+        for name, after in reversed(redo):
+            self._replace(name, after)
+        return list(restrictions)
 
     def _clusters(self, binding: ObservedBinding, group: _Group) -> frozenset[str]:
         """Return the clusters with which a binding itself belongs to a group."""

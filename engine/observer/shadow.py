@@ -57,10 +57,14 @@ class _Snapshot(Struct):
 
 
 class _Version(NamedTuple):
-    """A version of a binding, and the restrictions by other workloads of its groups when the version was observed."""
+    """A version of a binding, and its restrictions by other workloads of its groups when the version was observed.
+
+    ``group_changes`` is the number of changes of all groups until then.
+    """
 
     binding: ObservedBinding
     restrictions: GroupRestrictions
+    group_changes: int
 
     def is_repeated(self, earlier: "_Version") -> bool:
         """Whether nothing that a decision depends on changed since ``earlier``."""
@@ -156,7 +160,7 @@ class Shadow:
             history = self._histories[key] = deque(maxlen=_VERSIONS_MAX)
         elif history[-1].binding.version >= binding.version:
             return None
-        version = _Version(binding, self._groups.restrictions(binding))
+        version = _Version(binding, self._groups.restrictions(binding), self._groups.changes)
         self._groups.put(binding)
         # Members report often. The first of equal versions shows when the scheduler wrote, the last what it read later.
         if len(history) >= _TWO and version.is_repeated(history[-1]) and version.is_repeated(history[-_TWO]):
@@ -297,8 +301,8 @@ class Shadow:
         after = states[len(before) :]
         newest = _State(basis.question(), basis.version, before[-1], first_write.restrictions)
         yield newest
-        for restrictions in dict.fromkeys(version.restrictions for version in versions):
-            if restrictions != newest.restrictions:
+        if basis.spec.workload_affinity_groups is not None:
+            for restrictions in self._groups.earlier_restrictions(basis, versions[0].group_changes):
                 yield newest._replace(restrictions=restrictions)
         near = [*reversed(before[-_EARLIER_MAX:-1]), *after]
         for state in near:
@@ -306,7 +310,7 @@ class Shadow:
         # Most versions differ only in the members' reports, which are no part of the question.
         seen = [newest.question]
         placed = final.placed
-        for other, _ in (*reversed(versions[:at]), *versions[at + 1 : -1]):
+        for other, _, _ in (*reversed(versions[:at]), *versions[at + 1 : -1]):
             if other.placed == placed != basis.placed:
                 # It shows the decision already. From it, almost any decision is the same: present clusters stay.
                 continue

@@ -13,14 +13,18 @@ CLUSTERS = ("east", "north", "south", "west")
 TEXTS = ("", "", "app=a", "app=b")
 
 
-def drawn(rng: random.Random, namespace: str, name: str) -> ObservedBinding:
+def drawn(
+    rng: random.Random, namespace: str, name: str, groups: dict[str, str] | None = None
+) -> ObservedBinding:
+    """Return a binding with random clusters, and with random groups unless they are given."""
     clusters = rng.sample(CLUSTERS, rng.choice((0, 0, 1, 2, 3)))
     manifest = {
         "metadata": {"namespace": namespace, "name": name, "uid": "1", "resourceVersion": "1"},
         "spec": {
             "resource": {"apiVersion": "apps/v1", "kind": "Deployment"},
             "clusters": [{"name": cluster} for cluster in clusters],
-            "workloadAffinityGroups": rng.choice(
+            "workloadAffinityGroups": groups
+            or rng.choice(
                 (None, {"affinityGroup": rng.choice(TEXTS), "antiAffinityGroup": rng.choice(TEXTS)})
             ),
         },
@@ -49,7 +53,7 @@ def test_restrictions_are_those_of_all_other_bindings_of_the_groups(seed: int) -
     rng, index = random.Random(seed), GroupIndex()  # noqa: S311  # an example, not a secret
     bindings: dict[tuple[str, str], ObservedBinding] = {}
     names = [(namespace, f"web{number}") for namespace in ("blue", "red") for number in range(5)]
-    for _ in range(300):
+    for _ in range(200):
         key = rng.choice(names)
         if rng.random() < 0.2:
             bindings.pop(key, None)
@@ -71,3 +75,21 @@ def test_restrictions_are_those_of_all_other_bindings_of_the_groups(seed: int) -
                 if cluster not in apart and (together is None or cluster in together)
             }
             assert allowed == {cluster for cluster in CLUSTERS if is_allowed(binding, others, cluster)}
+
+
+@pytest.mark.parametrize("seed", range(5 * ROUNDS))
+def test_earlier_restrictions_are_those_before_each_change(seed: int) -> None:
+    rng, index = random.Random(seed), GroupIndex()  # noqa: S311  # an example, not a secret
+    binding = drawn(rng, "blue", "web", {"affinityGroup": "app=a", "antiAffinityGroup": "app=b"})
+    began, states = 0, [index.restrictions(binding)]
+    for number in range(100):
+        if number == 20:
+            began, states = index.changes, [index.restrictions(binding)]
+        name = f"web{rng.randrange(5)}"
+        index.put(drawn(rng, "blue", name))
+        if rng.random() < 0.2:
+            index.remove("blue", name)
+        states.append(index.restrictions(binding))
+        assert set(states) <= {*index.earlier_restrictions(binding, began), states[-1]}
+        assert index.restrictions(binding) == states[-1]
+    assert index.earlier_restrictions(binding, index.changes) == []

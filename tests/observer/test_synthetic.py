@@ -154,16 +154,6 @@ def test_decisions_follow_the_clusters_of_the_other_workloads_of_a_group() -> No
     assert {decision.verdict for decision in decisions} == {SAME}
 
 
-def _excluded() -> list[synthetic.Change]:
-    """Two workloads of a group whose workloads share no cluster: the first one has all clusters."""
-    plane = synthetic.ControlPlane()
-    for name in ("east", "west"):
-        plane.join(name)
-    for name in ("web", "api"):
-        plane.bind("ResourceBinding", name, groups={"antiAffinityGroup": "app=web"})
-    return plane.changes
-
-
 def test_decision_of_a_scheduler_that_ignores_groups_is_a_known_difference() -> None:
     shadow = Shadow()
     free = synthetic.ControlPlane()
@@ -185,17 +175,28 @@ def test_decision_of_a_scheduler_that_ignores_groups_is_a_known_difference() -> 
 
 
 def test_decision_from_other_clusters_of_its_group_is_a_race() -> None:
-    """Karmada's cache shows the deletion of a workload after the decision on another workload of its group."""
-    shadow, changes = Shadow(), _excluded()
-    created = next(change for change in changes if change.head.metadata.name == "api-deployment")
-    deleted = next(change for change in changes if change.head.metadata.name == "web-deployment")
-    decisions: list[DecisionCompared] = []
-    for change in changes:
-        decisions += [decision] if (decision := recordings.compare(shadow, change)) else []
-        if change is created:
-            recordings.compare(shadow, msgspec.structs.replace(deleted, type="DELETED"))
-    assert [decision.verdict for decision in decisions] == [SAME, RACE]
-    assert decisions[1].why.endswith("before or after a change of the other workloads of its group")
+    """Karmada's cache shows the second of two deletions in a group after a decision on its third workload."""
+    plane, shadow = synthetic.ControlPlane(), Shadow()
+    for name in ("east", "west"):
+        plane.join(name)
+    groups = {"antiAffinityGroup": "app=web"}
+    first = plane.bind("ResourceBinding", "first", groups=groups)
+    plane.evict(first, "east")
+    second = plane.bind("ResourceBinding", "second", groups=groups)
+    began = len(plane.changes)
+    plane.unbind(first)
+    third = plane.bind("ResourceBinding", "third", groups=groups)
+    plane.unbind(second)
+    deleted, created, *decided, late = plane.changes[began:]
+    # The third workload has the cluster of the first one, and not that of the second one.
+    assert plane.bindings[third]["spec"]["clusters"] == [{"name": "west", "replicas": synthetic.REPLICAS}]
+    decisions = [
+        decision
+        for change in (*plane.changes[:began], created, deleted, late, *decided)
+        if (decision := recordings.compare(shadow, change)) is not None
+    ]
+    assert [decision.verdict for decision in decisions] == [SAME, SAME, SAME, RACE]
+    assert decisions[-1].why.endswith("before or after a change of the other workloads of its group")
 
 
 def test_decision_that_ignores_a_taint_is_unexplained() -> None:
