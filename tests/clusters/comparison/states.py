@@ -81,6 +81,8 @@ EXPECTED: Final = (
     r"persistentvolumeclaim.*\.phase: Karmada has .Bound., Reballast .Pending",
     # The API server adds these.
     r"\.ipMode: only Karmada",
+    # Each API server draws these.
+    r"\.nodePort: Karmada has \d+, Reballast \d+$",
     # Reballast shows that a binding has no dependencies even if its kind cannot have any, or it is not scheduled.
     r"resourcebinding\.karmada\.io/dependencies: (only Karmada|.*Reballast (has )?\"null\")",
     r"Karmada has .wrapped",
