@@ -13,13 +13,17 @@ LEASES: Final = "karmada-cluster"
 """Namespace of the Leases that agents renew."""
 
 _WORKLOADS: Final = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
-_CORE: Final = ("ConfigMap", "Secret", "Service", "ServiceAccount", "Pod", "PersistentVolumeClaim")
+_CORE: Final = (
+    *("ConfigMap", "Secret", "Service", "ServiceAccount", "Pod", "PersistentVolumeClaim"),
+    *("PersistentVolume", "LimitRange", "ResourceQuota"),
+)
 _SERVED: Final = {
     "v1": _CORE,
     "apps/v1": _WORKLOADS,
     "policy/v1": ("PodDisruptionBudget",),
     "autoscaling/v2": ("HorizontalPodAutoscaler",),
-    "rbac.authorization.k8s.io/v1": ("Role", "ClusterRole"),
+    "rbac.authorization.k8s.io/v1": ("Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"),
+    "networking.k8s.io/v1": ("Ingress", "NetworkPolicy"),
     "scheduling.k8s.io/v1": ("PriorityClass",),
     "batch/v1": ("Job", "CronJob"),
     **{api_version: tuple(kinds) for api_version, kinds in custom_kinds.by_api_version().items()},

@@ -131,6 +131,17 @@ def _job(rng: random.Random, _spec: Json) -> Json:
     return {"active": rng.randint(0, 2), "succeeded": 1, "startTime": _TIMES[0]}
 
 
+def _cron_job(rng: random.Random, _spec: Json) -> Json:
+    active = [
+        {"apiVersion": "batch/v1", "kind": "Job", "name": f"j{number}"} for number in range(rng.randint(0, 2))
+    ]
+    return {"active": active, "lastScheduleTime": rng.choice(_TIMES)}
+
+
+def _ingress(rng: random.Random, _spec: Json) -> Json:
+    return {"loadBalancer": {"ingress": rng.sample(rng.choice(_ADDRESSES), rng.randint(0, 2))}}
+
+
 def _service(rng: random.Random, spec: Json) -> Json:
     count = rng.randint(1, 2) if spec.get("type") == "LoadBalancer" else 0
     return {"loadBalancer": {"ingress": rng.sample(rng.choice(_ADDRESSES), count)}}
@@ -146,8 +157,11 @@ _STATUSES: Final[dict[str, Callable[[random.Random, Json], Json]]] = {
     "ReplicaSet": _replicas,
     "DaemonSet": _daemons,
     "Job": _job,
+    "CronJob": _cron_job,
+    "Ingress": _ingress,
     "Service": _service,
     "Pod": lambda rng, _: {"phase": rng.choice(("Pending", "Running", "Succeeded", "Failed"))},
+    "PersistentVolume": lambda rng, _: {"phase": rng.choice(("Available", "Bound", "Released", "Failed"))},
     "PersistentVolumeClaim": lambda rng, _: {"phase": rng.choice(("Bound", "Bound", "Pending", "Lost"))},
     "HorizontalPodAutoscaler": _numbers("currentReplicas", "desiredReplicas"),
     "PodDisruptionBudget": _numbers("currentHealthy", "desiredHealthy", "expectedPods", "disruptionsAllowed"),

@@ -2,12 +2,16 @@
 
 import random
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
 
 from events.json_values import Json, object_at
+from tests.builders.manifests import manifest
 from tests.clusters.comparison import policies, rebalancers, templates
+
+_ENDS_ALL: Final = 0.3
+"""Share of scenarios whose namespace is deleted in the end."""
 
 
 class _Drawing(Protocol):
@@ -34,7 +38,10 @@ def namespace_of(seed: int) -> str:
 
 
 def writes(seed: int) -> Iterator[Write]:
-    """Yield the writes of a scenario: a template and a policy for it in either order, then any others."""
+    """Yield the writes of a scenario: a template and a policy for it in either order, then any others.
+
+    Some scenarios end with the deletion of their namespace.
+    """
     rng = random.Random(seed)  # noqa: S311  # an example, not a secret
     namespace = namespace_of(seed)
     stored: dict[tuple[str, str], Json] = {}
@@ -69,6 +76,8 @@ def writes(seed: int) -> Iterator[Write]:
         old = stored[key]
         stored[key] = _module_of(old).edited(rng, old)
         yield Write("update", stored[key])
+    if rng.random() < _ENDS_ALL:
+        yield Write("delete", manifest("v1", "Namespace", namespace))
 
 
 def _key(value: Json) -> tuple[str, str]:

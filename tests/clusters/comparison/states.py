@@ -28,10 +28,13 @@ _WRAPPED: Final = "available replicas -"
 _PERMANENT_ID: Final = "propagationpolicy.karmada.io/permanent-id"
 _TEMPLATES: Final = {
     "ConfigMap": "/api/v1/configmaps",
+    "CronJob": "/apis/batch/v1/cronjobs",
     "DaemonSet": "/apis/apps/v1/daemonsets",
     "Deployment": "/apis/apps/v1/deployments",
     "HorizontalPodAutoscaler": "/apis/autoscaling/v2/horizontalpodautoscalers",
+    "Ingress": "/apis/networking.k8s.io/v1/ingresses",
     "Job": "/apis/batch/v1/jobs",
+    "PersistentVolume": "/api/v1/persistentvolumes",
     "PersistentVolumeClaim": "/api/v1/persistentvolumeclaims",
     "Pod": "/api/v1/pods",
     "PodDisruptionBudget": "/apis/policy/v1/poddisruptionbudgets",
@@ -164,7 +167,7 @@ async def _of_templates(plane: Plane, bindings: list[tuple[str, dict[str, Any]]]
     for kind, path in _TEMPLATES.items():
         for item in await plane.items(path):
             metadata = item["metadata"]
-            statuses[kind, metadata["namespace"], metadata["name"]] = item.get("status", {})
+            statuses[kind, metadata.get("namespace", ""), metadata["name"]] = item.get("status", {})
             marks = [metadata.get("labels"), metadata.get("annotations")]
             if kind in _MARKED and metadata["name"] != "kube-root-ca.crt":
                 entries.append((metadata["namespace"], f"{kind}/{metadata['name']}", marks))

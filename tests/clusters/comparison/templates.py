@@ -23,6 +23,8 @@ from tests.clusters.comparison import custom_kinds
 from tests.clusters.comparison.pods import pod_template
 
 _SELECTOR: Final[Json] = {"matchLabels": {"pod": "p"}}
+_RBAC: Final = CLUSTER_ROLE[0]
+_PROTECTED: Final = {"resourcetemplate.karmada.io/deletion-protected": "Always"}
 _READING: Final = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
 _DATA: Final = {"a": "1", "b.yaml": "x: 1\nz: [1, 2]\n", "j.json": '{"a":{"b":1}}'}
 QUOTA: Final = (POLICIES, "FederatedResourceQuota")
@@ -31,7 +33,8 @@ QUOTA: Final = (POLICIES, "FederatedResourceQuota")
 def labels(rng: random.Random) -> dict[str, str]:
     """Return labels that the selectors of ``policies`` may or may not match."""
     drawn = {"app": rng.choice("xy"), "track": rng.choice("st"), "team": "q"}
-    return {name: text for name, text in drawn.items() if rng.random() < 0.7}
+    kept = {name: text for name, text in drawn.items() if rng.random() < 0.7}
+    return kept | _PROTECTED if rng.random() < 0.05 else kept
 
 
 def overall(rng: random.Random) -> Json:
@@ -65,6 +68,39 @@ def _job(rng: random.Random) -> Json:
     return {"spec": spec}
 
 
+def _cron_job(rng: random.Random) -> Json:
+    return {"spec": {"schedule": "0 3 * * *", "jobTemplate": _job(rng), "suspend": rng.random() < 0.3}}
+
+
+def _ingress(rng: random.Random) -> Json:
+    spec: Json = {"defaultBackend": {"service": {"name": "service0", "port": {"number": 80}}}}
+    if rng.random() < 0.5:
+        spec["tls"] = [{"hosts": ["a.example"], "secretName": "secret0"}]
+    return {"spec": spec}
+
+
+def _granted(kind: str) -> Json:
+    """Return the fields of a binding that grants a role to an account."""
+    account = {"kind": "ServiceAccount", "name": "serviceaccount0", "namespace": "default"}
+    return {
+        "subjects": [account],
+        "roleRef": {"apiGroup": _RBAC.partition("/")[0], "kind": kind, "name": "role0"},
+    }
+
+
+def _volume(_rng: random.Random) -> Json:
+    spec: Json = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "hostPath": {"path": "/a"},
+    }
+    return {"spec": spec}
+
+
+def _limit_range(_rng: random.Random) -> Json:
+    return {"spec": {"limits": [{"type": "PersistentVolumeClaim", "max": {"storage": "9Gi"}}]}}
+
+
 def _service(rng: random.Random) -> Json:
     sorts: tuple[Json, ...] = ({}, {"type": "NodePort"}, {"type": "LoadBalancer"}, {"clusterIP": "None"})
     ports = [{"name": "a", "port": 80, "targetPort": 8080}]
@@ -89,6 +125,8 @@ def _custom(draw: Callable[[random.Random], Json]) -> Callable[[random.Random], 
     return lambda rng: {"spec": draw(rng)}
 
 
+_CLUSTER_ROLE_BINDING: Final = (_RBAC, "ClusterRoleBinding")
+_VOLUME: Final = ("v1", "PersistentVolume")
 _CLAIM: Final[Json] = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 _DRAWN: Final[dict[Kind, Callable[[random.Random], Json]]] = {
     DEPLOYMENT: _replicated((0, 1, 2, 3, 5, 7, 10)),
@@ -104,13 +142,21 @@ _DRAWN: Final[dict[Kind, Callable[[random.Random], Json]]] = {
     ("v1", "PersistentVolumeClaim"): lambda _: {"spec": _CLAIM},
     ("policy/v1", "PodDisruptionBudget"): lambda _: {"spec": {"selector": _SELECTOR, "minAvailable": 1}},
     ("autoscaling/v2", "HorizontalPodAutoscaler"): _autoscaler,
-    (CLUSTER_ROLE[0], "Role"): lambda _: {"rules": _READING},
+    (_RBAC, "Role"): lambda _: {"rules": _READING},
     CLUSTER_ROLE: lambda _: {"rules": _READING},
+    (_RBAC, "RoleBinding"): lambda _: _granted("Role"),
+    _CLUSTER_ROLE_BINDING: lambda _: _granted("ClusterRole"),
+    ("batch/v1", "CronJob"): _cron_job,
+    ("networking.k8s.io/v1", "Ingress"): _ingress,
+    ("networking.k8s.io/v1", "NetworkPolicy"): lambda _: {"spec": {"podSelector": _SELECTOR}},
+    ("v1", "LimitRange"): _limit_range,
+    ("v1", "ResourceQuota"): lambda _: {"spec": {"hard": {"requests.example.com/gpu": "9"}}},
+    _VOLUME: _volume,
     PRIORITY_CLASS: lambda rng: {"value": rng.choice((1, 100))},
     QUOTA: _quota,
     **{kind: _custom(draw) for kind, draw in custom_kinds.SPECS.items()},
 }
-_CLUSTER_SCOPED: Final = (CLUSTER_ROLE, PRIORITY_CLASS)
+_CLUSTER_SCOPED: Final = (CLUSTER_ROLE, _CLUSTER_ROLE_BINDING, PRIORITY_CLASS, _VOLUME)
 KINDS: Final = tuple(_DRAWN)
 
 
