@@ -15,7 +15,7 @@ from engine.agent import messages, statuses
 from engine.agent.api_errors import RefusedError, UnreachableError
 from engine.agent.gateway_client import Control
 from engine.identity.endpoint import FILE, Endpoint
-from events.json_values import Json
+from events.json_values import Json, objects_at
 from events.kube_objects import KubeObject
 from events.vocabulary import EXECUTION_NAMESPACE_PREFIX
 from tests.clusters.comparison import custom_kinds, fleet
@@ -87,6 +87,9 @@ def drawn(rng: random.Random, works: Sequence[dict[str, Any]]) -> Iterator[Repor
         draw = _STATUSES.get(manifest["kind"], lambda _rng, _spec: {})
         generation = rng.choice((1, 1, 2))
         status = draw(rng, manifest.get("spec") or {})
+        if manifest["kind"] == "CronJob":
+            owned = {"namespace": manifest["metadata"]["namespace"]}
+            status["active"] = [{**job, **owned} for job in objects_at(status, "active")]
         if manifest["kind"] in _REFLECTED:
             status["observedGeneration"] = rng.choice((generation, generation, 1))
         running: Json = {
