@@ -217,7 +217,7 @@ class DispatchedWork(shapes.Shape, frozen=True, kw_only=True):
     """A work of a binding in one cluster; ``state`` is ``applied``, ``removed`` or ``suspended``.
 
     ``replicas`` is -1 for kinds without replicas. ``overrides``, ``labels``, ``reading``, ``overwrites`` and
-    ``completions`` are as in ``works.WorkApplied``.
+    ``completions`` are as in ``works.WorkApplied``; those of a suspended work are what the cluster would get.
     """
 
     cluster: str

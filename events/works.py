@@ -55,10 +55,14 @@ class WorkRemoved(_WorkEvent, frozen=True, kw_only=True):
 
 
 class WorkSuspended(_WorkEvent, frozen=True, kw_only=True):
-    """The cluster keeps its current version of the workload until a new work arrives."""
+    """The cluster keeps its current version of the workload until a new work arrives.
+
+    ``pending`` is the work that the cluster would get now; None in records of releases before 0.6.0.
+    """
 
     term: shapes.Count
     step: shapes.Count
+    pending: WorkApplied | None = None
 
 
 Work = WorkApplied | WorkRemoved | WorkSuspended

@@ -48,10 +48,7 @@ def may_change_works(before: Binding | None, data: decisions.BindingDecision) ->
         case decisions.BindingRequired():
             # Check only the entries that changed: thousands of bindings may depend on one object.
             former = (before.required.get(requirement.by) for requirement in data.required_by)
-            terms = [part for part in (*data.required_by, *former) if part is not None]
-            return before.is_suspended or any(part.preserves for part in terms)
-        case decisions.ScheduleDecided():
-            return before.is_suspended
+            return any(part.preserves for part in (*data.required_by, *former) if part is not None)
         case _:
             return False
 
@@ -109,13 +106,12 @@ class WorkChanges:
             self._report(where, number, at_ms, by_member.get(where[0]))
 
     def bind(self, key_id: int, number: int) -> None:
-        """Update the claim and the replicas of works, which come from their binding."""
+        """Update the claims of works, which come from their binding."""
         binding = self._bindings.get(key_id)
         if binding is None:
             return
-        assigned = {self._member(name): count for name, count in binding.clusters}
         for where in self._works.of_key(key_id):
-            if self._works.bind(where, number, binding, assigned.get(where[0])):
+            if self._works.bind(where, number, binding):
                 self._changed.work_touched(where, number)
 
     def touch_rendered(self, key_id: int, taken: Taken) -> None:

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain import marks, namespaces
-from events import decisions, enums, ids, keys, shapes, vocabulary
+from events import decisions, ids, keys, shapes, vocabulary
 from events import works as events
 from events.json_values import canonical_json
 from events.records import Envelope
@@ -127,45 +127,26 @@ class Works:
         if previous is not None and (data.term, data.step) < (previous.term, previous.step):
             return False
         match data:
-            case events.WorkApplied():
-                is_resumed = previous is not None and previous.suspended
-                work = Work(
-                    number,
-                    data.template,
-                    data.shard,
-                    data.offset,
-                    data.digest,
-                    data.term,
-                    data.step,
-                    data.replicas,
-                    overrides=data.overrides,
-                    labels=data.labels,
-                    reading=data.reading,
-                    overwrites=data.overwrites,
-                    completions=data.completions,
-                    dispatching_ms=at_ms if is_resumed or previous is None else previous.dispatching_ms,
-                )
-                self._put(where, previous, _continued(work, previous, at_ms, head, data.key, binding))
             case events.WorkRemoved():
                 self._put(where, previous, None)
-            case events.WorkSuspended():
-                work = previous or _unsent(data, binding)
-                if work is not None:
-                    if binding is not None:
-                        assigned = dict(binding.clusters).get(data.cluster)
-                        work = _as_dispatched_now(work, binding, assigned)
-                    suspended = msgspec.structs.replace(
-                        work,
-                        number=number,
-                        term=data.term,
-                        step=data.step,
-                        suspended=True,
-                        dispatching_ms=at_ms,
-                        generation=work.generation + 1,
-                    )
-                    if previous is None:
-                        suspended = _continued(suspended, None, at_ms, head, data.key, binding)
-                    self._put(where, previous, suspended)
+                return True
+            case events.WorkApplied():
+                work = _sent(data)
+            case events.WorkSuspended(pending=pending):
+                work = previous or _unsent(data, binding) if pending is None else _sent(pending)
+        if work is not None:
+            is_suspended = isinstance(data, events.WorkSuspended)
+            work = msgspec.structs.replace(
+                work,
+                number=number,
+                term=data.term,
+                step=data.step,
+                suspended=is_suspended,
+                dispatching_ms=at_ms
+                if previous is None or previous.suspended != is_suspended
+                else previous.dispatching_ms,
+            )
+            self._put(where, previous, _continued(work, previous, at_ms, head, data.key, binding))
         return True
 
     def report(
@@ -181,20 +162,13 @@ class Works:
         self._put(where, previous, updated)
         return True
 
-    def bind(self, where: WorkKeyIds, number: int, binding: Binding, assigned: int | None) -> bool:
-        """Update a work from its binding; return whether that changes the rendered work.
-
-        ``assigned`` is the number of replicas that the binding assigns to the cluster, None if it assigns none; only a
-        suspended work uses it.
-        """
+    def bind(self, where: WorkKeyIds, number: int, binding: Binding) -> bool:
+        """Update a work from the claim of its binding; return whether that changes the rendered work."""
         previous = self.get(where)
-        if previous is None:
+        claim = claim_of(binding)
+        if previous is None or previous.claim == claim:
             return False
-        updated = _as_dispatched_now(previous, binding, assigned) if previous.suspended else previous
-        updated = msgspec.structs.replace(updated, claim=claim_of(binding))
-        if updated == previous:
-            return False
-        self._put(where, previous, msgspec.structs.replace(updated, number=number))
+        self._put(where, previous, msgspec.structs.replace(previous, number=number, claim=claim))
         return True
 
     def touch(self, where: WorkKeyIds, number: int) -> None:
@@ -309,25 +283,35 @@ def _continued(
     return msgspec.structs.replace(work, member=previous.member, applied_ms=previous.applied_ms)
 
 
+def _sent(data: events.WorkApplied) -> Work:
+    """Return the content of a work that is sent to its cluster, or would be if it were not suspended."""
+    return Work(
+        0,
+        data.template,
+        data.shard,
+        data.offset,
+        data.digest,
+        data.term,
+        data.step,
+        data.replicas,
+        overrides=data.overrides,
+        labels=data.labels,
+        reading=data.reading,
+        overwrites=data.overwrites,
+        completions=data.completions,
+    )
+
+
 def _unsent(data: events.WorkSuspended, binding: Binding | None) -> Work | None:
-    """Return the work of a binding that is suspended before it was ever dispatched; None without a binding."""
+    """Return the work of a binding that is suspended before it was ever dispatched; None without a binding.
+
+    Only for records of releases before 0.6.0, which do not say what is pending.
+    """
     if binding is None:
         return None
-    replicas = _replicas(binding, binding.replicas or 0)
-    return Work(0, binding.template, 0, 0, "", data.term, data.step, replicas)
-
-
-def _as_dispatched_now(work: Work, binding: Binding, assigned: int | None) -> Work:
-    """Return a suspended work with the replicas and the conflict resolution with which it would be dispatched now."""
-    replicas = work.replicas if assigned is None else _replicas(binding, assigned)
-    overwrites = binding.conflict_resolution == enums.ConflictResolution.OVERWRITE
-    return msgspec.structs.replace(work, replicas=replicas, overwrites=overwrites)
-
-
-def _replicas(binding: Binding, count: int) -> int | None:
-    """Return the replicas of a work; None for kinds without replicas and for Pods."""
     ref = binding.template
-    return None if binding.replicas is None or (ref.api_version, ref.kind) == vocabulary.POD else count
+    replicas = None if (ref.api_version, ref.kind) == vocabulary.POD else binding.replicas
+    return Work(0, ref, 0, 0, "", data.term, data.step, replicas)
 
 
 def _policy(kind: str, namespace: str, name: str) -> str:

@@ -102,7 +102,7 @@ def take(entry: Entry | None, work: messages.Work, *, is_listed: bool = False) -
     # if the log was restored from a backup: the known work was in the part that is lost.
     if work == entry.work if is_listed else work.version <= entry.work.version:
         return None
-    if work.state == _SUSPENDED and work.template is None and entry.work.state == messages.APPLIED:
+    if work.state == _SUSPENDED and work.template is None and entry.work.template is not None:
         # A suspension keeps the content of the work before it.
         work = structs.replace(entry.work, state=_SUSPENDED, term=work.term, step=work.step)
     entry.work, entry.ref = work, work.template or entry.ref

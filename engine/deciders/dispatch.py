@@ -2,7 +2,7 @@
 
 A binding goes to its assigned clusters and to those in which other bindings require it. A cluster from which the
 binding is evicted gracefully keeps its work until the eviction ends; a leaving cluster keeps only what the policy
-preserves. A suspended cluster gets one ``suspended`` work and nothing more until the suspension ends; removals
+preserves. A suspended cluster gets ``suspended`` works, which say what it would get; removals
 are never suspended. The works of a binding without policy stay as they are, also suspended ones, unless other
 bindings need it.
 A work names the override policies that select its cluster (errors in them are found when the work is rendered), the
@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from engine.deciders import needs, record_sizes, required_bindings, state_preservation
@@ -180,10 +181,8 @@ def _new_work(
 ) -> decisions.DispatchedWork | None:
     """Return the work to send to a cluster; None if the cluster has it already."""
     if is_suspended:
-        if previous is not None and previous.suspended:
-            return None
-        return decisions.DispatchedWork(cluster=work.cluster, state="suspended", replicas=work.replicas)
-    if previous is None or previous.suspended:
+        work = msgspec.structs.replace(work, state="suspended")
+    if previous is None or previous.suspended != is_suspended:
         return work
     is_known = (
         previous.digest == declared.digest
@@ -207,9 +206,10 @@ def _sent(
 ) -> works.WorkApplied | works.WorkSuspended:
     """Return the event that the work's cluster reads."""
     term, step = view.term, view.step
+    sent = applied(key, work.cluster, declared, work, view.shard.shard, (term, step))
     if work.state == "suspended":
-        return works.WorkSuspended(cluster=work.cluster, key=key, term=term, step=step)
-    return applied(key, work.cluster, declared, work, view.shard.shard, (term, step))
+        return works.WorkSuspended(cluster=work.cluster, key=key, term=term, step=step, pending=sent)
+    return sent
 
 
 def applied(

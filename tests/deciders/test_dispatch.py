@@ -123,11 +123,32 @@ async def test_dispatching_is_suspended_and_resumed_everywhere(story: Story) -> 
     await story.submit(deployment("web", 3))
     await story.submit(deployment("web", 4))
     assert await story.replicas(WEB) == {"member1": 2, "member2": 2}
-    assert await work_types(story, "member1") == ["applied", "suspended"]
+    assert await work_types(story, "member1") == ["applied", *["suspended"] * 3]
     assert story.placed(WEB) == {"member1": 4, "member2": 4}
     await story.submit(policy("p", BOTH))
     assert await story.replicas(WEB) == {"member1": 4, "member2": 4}
-    assert await work_types(story, "member1") == ["applied", "suspended", "applied"]
+    assert await work_types(story, "member1") == ["applied", *["suspended"] * 3, "applied"]
+
+
+async def test_suspended_work_says_what_its_cluster_would_get(story: Story) -> None:
+    async def pending() -> list[tuple[int | None, bool, str]]:
+        sent = [work.pending for work in await story.recorded(works.WorkSuspended, "member1")]
+        return [
+            (work.replicas, work.overwrites, " ".join(rule.name for rule in work.overrides))
+            for work in sent
+            if work is not None
+        ]
+
+    divided, suspension = on("member1", "member2", scheduling=EVEN), {"dispatching": True}
+    await story.submit(policy("p", divided, suspension=suspension), deployment("web", 2))
+    await story.submit(deployment("web", 4))
+    await story.submit(inputs.override("o", manifests.images("v2")))
+    await story.submit(policy("p", divided, suspension=suspension, conflictResolution="Overwrite"))
+    expected = [(1, False, ""), (2, False, ""), (2, False, "o"), (2, True, "o")]
+    assert await pending() == expected
+    await story.submit(policy("q", on("member2")))
+    assert await pending() == expected
+    assert await story.recorded(works.WorkApplied) == []
 
 
 async def test_dispatching_is_suspended_on_some_clusters(story: Story) -> None:

@@ -9,7 +9,7 @@ import pytest
 from engine.domain import marks
 from engine.http.kube.derived_fields import Showing
 from engine.kubeapi.schema import resources
-from events import decisions, enums, keys, policies, shapes, specs, works
+from events import keys, policies, shapes, specs, works
 from events.json_values import Json, object_at, objects_at
 from events.kube_objects import KubeObject
 from events.records import Record
@@ -157,33 +157,49 @@ async def test_overrides_of_a_work_are_those_of_the_policy_not_of_a_custom_kind_
     assert '"plaintext"' in applied_rules
 
 
-@pytest.mark.parametrize("is_claimed_first", [True, False])
-async def test_suspended_work_shows_what_its_cluster_would_get(is_claimed_first: bool) -> None:
+async def test_suspended_work_shows_what_its_cluster_would_get() -> None:
+    builder = RecordBuilder()
+    app, cluster = APPS[0], CLUSTERS[0]
+    key = keys.binding_key("Deployment", "default", app)
+    sent = applied(key, app, cluster)
+    pending = msgspec.structs.replace(sent, step=2, replicas=3, overwrites=True)
+    suspended = works.WorkSuspended(cluster=cluster, key=key, term=1, step=2, pending=pending)
+    later = msgspec.structs.replace(suspended, step=3, pending=msgspec.structs.replace(pending, replicas=4))
+    batch = [
+        builder.input(deployment(app, 3)),
+        *builder.decide(declared(key, app, 3), sent),
+        *builder.decide(claimed(key), suspended),
+    ]
+
+    async def shown() -> tuple[object, object, object]:
+        ask = await views_of(batch)
+        (work,) = await ask(lambda rows: object_tables.page(rows, Selection(kind=WORK)).items)
+        (manifest,) = objects_at(work, "spec", "workload", "manifests")
+        return (
+            object_at(manifest, "spec")["replicas"],
+            KubeObject(work).annotations["work.karmada.io/conflict-resolution"],
+            KubeObject(work).metadata["generation"],
+        )
+
+    assert await shown() == (3, "overwrite", 2)
+    batch += builder.decide(later)
+    assert await shown() == (4, "overwrite", 3)
+
+
+async def test_suspended_work_of_a_former_release_keeps_what_its_cluster_has() -> None:
     builder = RecordBuilder()
     app, cluster = APPS[0], CLUSTERS[0]
     key = keys.binding_key("Deployment", "default", app)
     suspended = works.WorkSuspended(cluster=cluster, key=key, term=1, step=2)
-    claim = msgspec.structs.replace(
-        claimed(key), suspended=True, conflict_resolution=enums.ConflictResolution.OVERWRITE
-    )
-    scheduled = decisions.ScheduleDecided(
-        key=key,
-        generation=1,
-        trigger="Created",
-        mode="Fresh",
-        clusters=(shapes.TargetCluster(name=cluster, replicas=3),),
-    )
-    changes = [claim, scheduled, suspended] if is_claimed_first else [suspended, claim, scheduled]
     ask = await views_of(
         [
             builder.input(deployment(app, 3)),
             *builder.decide(declared(key, app, 3), applied(key, app, cluster)),
-            *builder.decide(*changes),
+            *builder.decide(claimed(key), suspended),
         ]
     )
 
     (work,) = await ask(lambda rows: object_tables.page(rows, Selection(kind=WORK)).items)
     (sent,) = objects_at(work, "spec", "workload", "manifests")
-    assert object_at(sent, "spec")["replicas"] == 3
-    assert KubeObject(work).annotations["work.karmada.io/conflict-resolution"] == "overwrite"
-    assert KubeObject(work).metadata["generation"] == 2
+    assert object_at(sent, "spec")["replicas"] == 2
+    assert object_at(work, "spec")["suspendDispatching"] is True
