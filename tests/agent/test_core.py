@@ -100,10 +100,13 @@ def test_changed_or_removed_object_is_drift() -> None:
 
 
 def test_suspended_work_is_left_unchanged_until_the_next_work() -> None:
-    entry = taken(applied(taken(None, work(1))), work(2, "suspended"))
-    entry.seen = Observed(uid="u", fields="g")
-    assert reconciliation.decide(entry) == "settled"
-    entry = taken(entry, work(3, replicas=9))
+    entry = applied(taken(None, work(1)))
+    for step in (2, 3):
+        entry = taken(entry, work(step, "suspended"))
+        entry.seen = Observed(uid="u", fields="g")
+        assert reconciliation.decide(entry) == "settled"
+        assert entry.work.template == REF
+    entry = taken(entry, work(4, replicas=9))
     assert reconciliation.decide(entry) == Apply(is_drift=True)
 
 
