@@ -22,6 +22,7 @@ from tests.builders.manifests import (
 _MEMBERS: Final = ("member1", "member2")
 _TAINT: Final = "maintenance"
 _LABEL: Final = "tier"
+_TEAM: Final = "team"
 _PAUSE_S: Final = 0.4
 _WAIT_S: Final = 60.0
 
@@ -110,6 +111,9 @@ class Story:
         if chance.random() < 0.3:
             groups = {"minGroups": 1, "maxGroups": chance.choice([1, 2])}
             placement["spreadConstraints"] = [{"spreadByField": "cluster", **groups}]
+        if chance.random() < 0.4:
+            affinity = chance.choice(["affinity", "antiAffinity"])
+            placement["workloadAffinity"] = {affinity: {"groupByLabelKey": _TEAM}}
         if chance.random() < 0.3:
             placement["clusterTolerations"] = [{"key": _TAINT, "operator": "Exists"}]
         return {**placement, "replicaScheduling": self._division()}
@@ -126,8 +130,14 @@ class Story:
     def _template(self, name: str) -> Json:
         chance = self._chance
         requests = {"cpu": chance.choice(["50m", "250m", "1", "3"]), "memory": chance.choice(["64Mi", "1Gi"])}
+        # Groups of its own: schedulers see each other's decisions only after they are written.
+        team = f"{self._prefix}-{chance.choice('abc')}"
         return deployment(
-            name, chance.randint(0, 12), "default", requests=requests if chance.random() < 0.7 else None
+            name,
+            chance.randint(0, 12),
+            "default",
+            metadata={"labels": {_TEAM: team}},
+            requests=requests if chance.random() < 0.7 else None,
         )
 
     def _rebalancer(self, number: int) -> Json:
