@@ -65,6 +65,8 @@ def _job(rng: random.Random) -> Json:
         spec["parallelism"] = rng.choice((1, 2, 5))
     if rng.random() < 0.8:
         spec["completions"] = rng.choice((1, 3, 5, 9))
+    if rng.random() < 0.2:
+        spec["ttlSecondsAfterFinished"] = 9000
     return {"spec": spec}
 
 
