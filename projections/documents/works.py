@@ -232,6 +232,9 @@ def _manifest(work: Work, template: ObjectRow) -> KubeObject:
     if work.labels:
         metadata["labels"] = {**cast("Json", metadata.get("labels") or {}), **work.labels}
     spec = manifest.get("spec")
+    if isinstance(spec, dict) and (ref.api_version, ref.kind) == vocabulary.JOB:
+        # Agents apply a Job without it: the control plane deletes the Job.
+        cast("Json", spec).pop("ttlSecondsAfterFinished", None)
     if work.replicas is not None and isinstance(spec, dict):
         declared = replica_fields.declared_path(work.reading)
         path = replica_fields.path_of(ref.api_version, ref.kind, declared)

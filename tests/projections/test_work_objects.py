@@ -17,7 +17,7 @@ from projections import object_tables
 from projections.object_tables import Kind, Selection
 from projections.port import Rows
 from tests.builders.inputs import deployment, ref
-from tests.builders.manifests import manifest, override_policy, raw
+from tests.builders.manifests import JOB, manifest, override_policy, raw
 from tests.projections.asking import Ask, views_of
 from tests.projections.logs import RecordBuilder
 from tests.projections.stories import claimed, declared
@@ -203,3 +203,21 @@ async def test_suspended_work_of_a_former_release_keeps_what_its_cluster_has() -
     (sent,) = objects_at(work, "spec", "workload", "manifests")
     assert object_at(sent, "spec")["replicas"] == 2
     assert object_at(work, "spec")["suspendDispatching"] is True
+
+
+async def test_work_of_a_job_leaves_the_deletion_after_its_end_to_the_control_plane() -> None:
+    builder = RecordBuilder()
+    key = keys.binding_key("Job", "default", "once")
+    ref_of_job = shapes.WorkloadRef(api_version="batch/v1", kind="Job", namespace="default", name="once")
+    job = manifest(*JOB, "once", "default", spec={"ttlSecondsAfterFinished": 60, "parallelism": 2})
+    work = msgspec.structs.replace(applied(key, "once", "member1"), template=ref_of_job)
+    ask = await views_of(
+        [
+            builder.input(specs.TemplateApplied(manifest=raw(job))),
+            *builder.decide(msgspec.structs.replace(declared(key, "once", 2), template=ref_of_job), work),
+        ]
+    )
+
+    (shown,) = await ask(lambda rows: object_tables.page(rows, Selection(kind=WORK)).items)
+    (sent,) = objects_at(shown, "spec", "workload", "manifests")
+    assert object_at(sent, "spec") == {"parallelism": 2}
