@@ -16,7 +16,6 @@ from projections.port import Rows, Value
 
 SCALER: Final = "HorizontalPodAutoscaler"
 _GROUP: Final = "autoscaling"
-_IN_RANGE: Final = "SELECT id FROM changes WHERE place >= ? AND place < ? AND member = 0"
 _SCALERS: Final = f"""
 SELECT o.id, o.api_version, o.namespace, o.uid, o.manifest, b.body FROM objects o JOIN bindings b USING (id)
 WHERE o.kind = '{SCALER}'
@@ -71,7 +70,7 @@ class Template(Struct, frozen=True, kw_only=True):
 
 def scalers(rows: Rows, span: Span | None) -> dict[int, ScaleTarget]:
     """Return the targets of propagated autoscalers, by key id; with ``span`` only of those that changed in it."""
-    within = f" AND o.id IN ({_IN_RANGE})" if span else ""
+    within = f" AND o.id IN ({changes.IN_RANGE})" if span else ""
     result: dict[int, ScaleTarget] = {}
     for key_id, api_version, namespace, uid, manifest, body in rows.select(
         _SCALERS + within, span.bounds if span else ()
@@ -92,7 +91,7 @@ def scaled(manifest: bytes, namespace: str) -> ScaleTarget:
 def changed(rows: Rows, span: Span) -> set[int]:
     """Return the key ids of autoscalers that changed or were deleted in a span."""
     kind = changes.kind_of(f"{_GROUP}/v2", SCALER)
-    return {key_id for (key_id,) in rows.select(f"{_IN_RANGE} AND kind = ?", [*span.bounds, kind])}
+    return {key_id for (key_id,) in rows.select(f"{changes.IN_RANGE} AND kind = ?", [*span.bounds, kind])}
 
 
 def retaining(rows: Rows, span: Span | None) -> Iterator[Template]:
@@ -100,7 +99,7 @@ def retaining(rows: Rows, span: Span | None) -> Iterator[Template]:
 
     With ``span``, yield only templates that changed in it or whose bindings changed in it.
     """
-    within = f" AND o.id IN ({_IN_RANGE})" if span else ""
+    within = f" AND o.id IN ({changes.IN_RANGE})" if span else ""
     where: list[Value] = [f'"{marks.RETAIN_REPLICAS}"', *(span.bounds if span else ())]
     yield from _templates(rows, f"WHERE instr(o.labels, ?){within}", where)
 
@@ -108,7 +107,9 @@ def retaining(rows: Rows, span: Span | None) -> Iterator[Template]:
 def of_kinds(rows: Rows, span: Span, kinds: Iterable[str]) -> Iterator[Template]:
     """Yield the templates of some kinds that changed in a span."""
     for kind in kinds:
-        yield from _templates(rows, f"WHERE o.kind = ? AND o.id IN ({_IN_RANGE})", [kind, *span.bounds])
+        yield from _templates(
+            rows, f"WHERE o.kind = ? AND o.id IN ({changes.IN_RANGE})", [kind, *span.bounds]
+        )
 
 
 def of_target(rows: Rows, target: ScaleTarget) -> Iterator[Template]:

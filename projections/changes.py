@@ -51,6 +51,9 @@ STORED: Final = {WORK: "W", RESOURCE_BINDING: "B", CLUSTER_RESOURCE_BINDING: "b"
 
 _KINDS: Final = {stored: kind for kind, stored in STORED.items()}
 
+IN_RANGE: Final = "SELECT id FROM changes WHERE place >= ? AND place < ? AND member = 0"
+"""Selects the key ids of objects, other than works, that changed; its values are those of ``bounds``."""
+
 _OF_KINDS: Final = """
 SELECT 1 FROM changes WHERE place >= ? AND place < ? AND kind IN (SELECT value FROM json_each(?)) LIMIT 1
 """

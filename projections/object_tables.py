@@ -41,6 +41,9 @@ _WORKS: Final = """
 SELECT w.id, c.key, w.name, w.body FROM works w INDEXED BY works_by_name JOIN keys c ON c.id = w.cluster
 WHERE w.cluster = ?
 """
+_CONTAINING: Final = """
+SELECT namespace, name FROM objects WHERE api_version = ? AND kind = ? AND instr(manifest, ?)
+"""
 _CLUSTER_KEY: Final = "SELECT id, key FROM keys WHERE key = ?"
 # Each step finds the next cluster in the index, so the cost does not grow with the number of works.
 _CLUSTERS_WITH_WORKS: Final = """
@@ -119,6 +122,16 @@ def page(rows: Rows, selection: Selection, *, limit: int = 0, after: str = "") -
         if item is not None:
             items.append(item)
     return Page(items)
+
+
+def containing(rows: Rows, kind: Kind, text: str, span: tuple[int, int] | None) -> list[tuple[str, str]]:
+    """Return namespace and name of objects of a kind whose manifests contain a text.
+
+    With ``span``, return only objects that changed after the first number, up to and including the second.
+    """
+    within = f" AND id IN ({changes.IN_RANGE})" if span else ""
+    where = (*kind, text, *(changes.bounds(*span) if span else ()))
+    return [(namespace, name) for namespace, name in rows.select(_CONTAINING + within, where)]
 
 
 def by_keys(rows: Rows, kind: Kind, object_keys: Iterable[ObjectKey]) -> dict[ObjectKey, KubeObject]:

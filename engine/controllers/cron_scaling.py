@@ -6,7 +6,6 @@ skip the execution, or at most repeat the same writes. Times that pass while no 
 """
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Final
@@ -165,12 +164,8 @@ class CronScaling:
                 _log.warning("cron scaling stalled", reason=str(error))
                 position = -1
                 await asyncio.sleep(AFTER_FAILURE_S)
-            await asyncio.sleep(writes.PAUSE_SECONDS)
-            due_ms = min((due_ms for due_ms, _ in self._jobs), default=_NEVER_MS)
-            delay_s = None if due_ms == _NEVER_MS else times.wait_s(due_ms, self._clock_ms())
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(delay_s):
-                    await self._reads.is_more(position)
+            due_ms = min((due_ms for due_ms, _ in self._jobs if due_ms < _NEVER_MS), default=None)
+            await writes.changed_or_due(self._reads, position, due_ms, self._clock_ms)
 
     async def turn(self, after: int) -> int:
         """Process the changes after a sequence number (negative: everything), then carry out the rules that are due.

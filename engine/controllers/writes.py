@@ -1,5 +1,6 @@
 """Writes of the server's controllers: like those of clients, with the controller as the field manager."""
 
+import asyncio
 import contextlib
 from collections.abc import Callable
 from typing import Final, Protocol
@@ -11,7 +12,9 @@ from engine.log.port import NumberedLog, OutcomeUnknownError
 from engine.writing.edits.objects import Writer
 from engine.writing.edits.preconditions import AheadError
 from engine.writing.mutations import Mutation, Problem, Target, Verdict, Written
+from engine.writing.read_side import ReadSide
 from engine.writing.write_api import WritePath
+from events import times
 from events.kube_objects import KubeObject
 
 PAUSE_SECONDS: Final = 0.2
@@ -30,6 +33,17 @@ class Objects(Protocol):
     async def current(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
         """One object, None if there is none, with all writes that this server answered."""
         ...
+
+
+async def changed_or_due(
+    reads: ReadSide, position: int, due_ms: int | None, clock_ms: Callable[[], int]
+) -> None:
+    """Wait until there are records after ``position``, or the clock may have reached ``due_ms`` (None: never)."""
+    await asyncio.sleep(PAUSE_SECONDS)
+    delay_s = None if due_ms is None else times.wait_s(due_ms, clock_ms())
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(delay_s):
+            await reads.is_more(position)
 
 
 class ControllerWrites:

@@ -22,7 +22,7 @@ from msgspec import Struct
 from prometheus_client.registry import Collector
 
 from engine import diagnostics, loop_lag, private_files
-from engine.controllers import autoscaling, cron_scaling
+from engine.controllers import autoscaling, cron_scaling, finished_jobs
 from engine.http import app, incoming_requests, monitoring, services, sessions
 from engine.http import server as http_server
 from engine.http.kube import app as kube_app
@@ -166,6 +166,7 @@ async def _control(
     await asyncio.gather(
         autoscaling.Autoscaling(parts, plane, parts.write_api, clock_ms).run(),
         cron_scaling.CronScaling(parts, plane, parts.write_api, clock_ms).run(),
+        finished_jobs.FinishedJobs(parts, plane, parts.write_api, clock_ms).run(),
         kube_application.run(parts.stopping),
         *([shared_keys.answer(parts, parts.write_api, options.directory)] if options.log is not None else ()),
     )
