@@ -180,13 +180,15 @@ async def _settled(
     for scenario in running:
         if scenario.seed not in differing:
             continue
-        if states.is_tie(karmada[scenario.seed], reballast[scenario.seed]):
+        # Nothing is left of a scenario whose namespace is deleted.
+        sides = karmada.get(scenario.seed, {}), reballast.get(scenario.seed, {})
+        if states.is_tie(*sides):
             ends["ended by a tie"] += 1
-        elif states.awaits_report(karmada[scenario.seed], reballast[scenario.seed]):
+        elif states.awaits_report(*sides):
             ends["ended by an eviction that waits for reports"] += 1
-        elif states.has_recovered(karmada[scenario.seed], reballast[scenario.seed]):
+        elif states.has_recovered(*sides):
             ends["ended by a last running copy that recovered"] += 1
-        elif states.repeats_failover(karmada[scenario.seed], differing[scenario.seed]):
+        elif states.repeats_failover(sides[0], differing[scenario.seed]):
             ends["ended by a failover that Karmada repeats"] += 1
         elif scenario.seed in failing:
             # Karmada makes no Work; Reballast makes one, whose agent reports the failure.
