@@ -6,7 +6,6 @@ become the sum of what its members run. Label and replicas are written like a cl
 views: if several servers write, the first write wins and the others change nothing.
 """
 
-import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Final, NamedTuple
@@ -16,7 +15,6 @@ from engine.controllers import writes
 from engine.controllers.writes import Objects
 from engine.domain import marks
 from engine.kubeapi.patching import managed_fields
-from engine.log.port import AFTER_FAILURE_S, LogError
 from engine.writing.edits.objects import Writer
 from engine.writing.edits.patching import MERGE_PATCH, Patch
 from engine.writing.mutations import Target
@@ -27,7 +25,7 @@ from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
 from projections import autoscaling, changes, query
 from projections.autoscaling import ScaleTarget, Span, Template
-from projections.port import ProjectionError, Rows
+from projections.port import Rows
 
 SOURCE: Final = "/reballast/autoscaling"
 MARKER: Final = "hpa-scale-target-marker"
@@ -53,20 +51,19 @@ class Autoscaling:
     ) -> None:
         self._reads = reads
         self._objects = objects
+        self._clock_ms = clock_ms
         self._writes = writes.ControllerWrites(reads.log, write_api, clock_ms, SOURCE)
         self._targets: dict[int, ScaleTarget] = {}
 
     async def run(self) -> None:
         """Process changes until the server stops; after a failed read or append start again."""
-        position = -1
-        while await self._reads.is_more(position):
-            try:
-                position = await self.turn(position)
-            except (LogError, ProjectionError) as error:
-                _log.warning("autoscaling stalled", reason=str(error))
-                position = -1
-                await asyncio.sleep(AFTER_FAILURE_S)
-            await asyncio.sleep(writes.PAUSE_SECONDS)
+        await writes.follow(
+            self._reads,
+            self.turn,
+            lambda: None,
+            self._clock_ms,
+            lambda reason: _log.warning("autoscaling stalled", reason=reason),
+        )
 
     async def turn(self, after: int) -> int:
         """Process the changes after a sequence number (all objects if negative); return the last one that is processed.

@@ -5,7 +5,6 @@ The first server that executes a rule records this in the status, with the next 
 skip the execution, or at most repeat the same writes. Times that pass while no server runs are skipped.
 """
 
-import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Final
@@ -19,7 +18,6 @@ from engine.controllers import writes
 from engine.controllers.writes import Objects
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.values import schedules
-from engine.log.port import AFTER_FAILURE_S, LogError
 from engine.writing.edits.objects import RequestedEdit, Writer
 from engine.writing.edits.patching import MERGE_PATCH, Patch
 from engine.writing.edits.scale import ScalePatch
@@ -33,7 +31,7 @@ from events.json_values import Json, objects_at
 from events.kube_objects import KubeObject
 from events.validation.known_kinds import AUTOSCALING_GROUP
 from projections import changes, objects, query
-from projections.port import ProjectionError, Rows
+from projections.port import Rows
 
 SOURCE: Final = "/reballast/cron-scaling"
 MANAGER: Final = "cronfederatedhpa-controller"
@@ -156,16 +154,13 @@ class CronScaling:
 
     async def run(self) -> None:
         """Scale targets until the server stops; after a failed read or append start again."""
-        position = -1
-        while not self._reads.stopping.is_set():
-            try:
-                position = await self.turn(position)
-            except (LogError, ProjectionError) as error:
-                _log.warning("cron scaling stalled", reason=str(error))
-                position = -1
-                await asyncio.sleep(AFTER_FAILURE_S)
-            due_ms = min((due_ms for due_ms, _ in self._jobs if due_ms < _NEVER_MS), default=None)
-            await writes.changed_or_due(self._reads, position, due_ms, self._clock_ms)
+        await writes.follow(
+            self._reads,
+            self.turn,
+            lambda: min((due_ms for due_ms, _ in self._jobs if due_ms < _NEVER_MS), default=None),
+            self._clock_ms,
+            lambda reason: _log.warning("cron scaling stalled", reason=reason),
+        )
 
     async def turn(self, after: int) -> int:
         """Process the changes after a sequence number (negative: everything), then carry out the rules that are due.

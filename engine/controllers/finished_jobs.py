@@ -4,7 +4,6 @@ As in Karmada, the controller of the control plane deletes the template, and so 
 without the field. Every server deletes: the first deletion wins, and the others find no such Job.
 """
 
-import asyncio
 from collections.abc import Callable
 from functools import partial
 from typing import Final
@@ -13,7 +12,6 @@ from engine import diagnostics
 from engine.controllers import writes
 from engine.controllers.writes import Objects
 from engine.kubeapi.schema.resources import Resource
-from engine.log.port import AFTER_FAILURE_S, LogError
 from engine.writing.edits.objects import Writer
 from engine.writing.mutations import Target
 from engine.writing.object_changes import Preconditions, Removal
@@ -23,7 +21,7 @@ from events import job_statuses, times, vocabulary
 from events.json_values import as_text
 from events.kube_objects import KubeObject
 from projections import changes, object_tables, query
-from projections.port import ProjectionError, Rows
+from projections.port import Rows
 
 SOURCE: Final = "/reballast/finished-jobs"
 MANAGER: Final = "ttl-after-finished-controller"
@@ -50,16 +48,13 @@ class FinishedJobs:
 
     async def run(self) -> None:
         """Delete Jobs until the server stops; after a failed read or append start again."""
-        position = -1
-        while not self._reads.stopping.is_set():
-            try:
-                position = await self.turn(position)
-            except (LogError, ProjectionError) as error:
-                _log.warning("deletion of finished jobs stalled", reason=str(error))
-                position = -1
-                await asyncio.sleep(AFTER_FAILURE_S)
-            due_ms = min(self._dues.values(), default=None)
-            await writes.changed_or_due(self._reads, position, due_ms, self._clock_ms)
+        await writes.follow(
+            self._reads,
+            self.turn,
+            lambda: min(self._dues.values(), default=None),
+            self._clock_ms,
+            lambda reason: _log.warning("deletion of finished jobs stalled", reason=reason),
+        )
 
     async def turn(self, after: int) -> int:
         """Look at the Jobs that changed after a sequence number (negative: at all), then delete those that are due.

@@ -2,13 +2,13 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Catalogue, Resource
-from engine.log.port import NumberedLog, OutcomeUnknownError
+from engine.log.port import AFTER_FAILURE_S, LogError, NumberedLog, OutcomeUnknownError
 from engine.writing.edits.objects import Writer
 from engine.writing.edits.preconditions import AheadError
 from engine.writing.mutations import Mutation, Problem, Target, Verdict, Written
@@ -16,6 +16,7 @@ from engine.writing.read_side import ReadSide
 from engine.writing.write_api import WritePath
 from events import times
 from events.kube_objects import KubeObject
+from projections.port import ProjectionError
 
 PAUSE_SECONDS: Final = 0.2
 """Pause of a controller between two reads of the views, so that a busy log does not cause a read per record."""
@@ -35,15 +36,33 @@ class Objects(Protocol):
         ...
 
 
-async def changed_or_due(
-    reads: ReadSide, position: int, due_ms: int | None, clock_ms: Callable[[], int]
+async def follow(
+    reads: ReadSide,
+    turn: Callable[[int], Awaitable[int]],
+    due_ms: Callable[[], int | None],
+    clock_ms: Callable[[], int],
+    on_failure: Callable[[str], None],
 ) -> None:
-    """Wait until there are records after ``position``, or the clock may have reached ``due_ms`` (None: never)."""
-    await asyncio.sleep(PAUSE_SECONDS)
-    delay_s = None if due_ms is None else times.wait_s(due_ms, clock_ms())
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(delay_s):
-            await reads.is_more(position)
+    """Carry out turns of a controller until the server stops; after a failed read or append start again.
+
+    A turn gets the position up to which changes are processed (negative: none) and returns the new one. The next one
+    begins when there are records after that, or when the clock may have reached ``due_ms`` (None: never).
+    ``on_failure`` gets the reason of a failure.
+    """
+    position = -1
+    while not reads.stopping.is_set():
+        try:
+            position = await turn(position)
+        except (LogError, ProjectionError) as error:
+            on_failure(str(error))
+            position = -1
+            await asyncio.sleep(AFTER_FAILURE_S)
+        await asyncio.sleep(PAUSE_SECONDS)
+        due = due_ms()
+        delay_s = None if due is None else times.wait_s(due, clock_ms())
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(delay_s):
+                await reads.is_more(position)
 
 
 class ControllerWrites:
