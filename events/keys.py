@@ -62,6 +62,16 @@ def full_name(namespace: str, name: str) -> str:
     return "/".join(filter(None, (namespace, name)))
 
 
+def group_of(api_version: str) -> str:
+    """Return the API group of an apiVersion; empty for the core group."""
+    return api_version.rpartition("/")[0]
+
+
+def resource_name(api_version: str, kind: str) -> str:
+    """Return a kind as kubectl prints it: ``deployment.apps``, ``configmap``."""
+    return ".".join(filter(None, (kind.lower(), group_of(api_version))))
+
+
 def split(key: str) -> tuple[str, str]:
     """Return the namespace and name in a binding key; the namespace is empty for cluster-scoped bindings."""
     namespace, _, name = key.rpartition("/")

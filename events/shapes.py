@@ -82,6 +82,11 @@ class WorkloadRef(Shape, frozen=True, kw_only=True):
         return keys.binding_key(self.kind, self.namespace, self.name)
 
     @property
+    def identity(self) -> tuple[str, str, str, str]:
+        """API group, kind, namespace and name: they are the same in any version of the group."""
+        return keys.group_of(self.api_version), self.kind, self.namespace, self.name
+
+    @property
     def object_key(self) -> str:
         """Key of the object's records, for kinds that every shard reads."""
         return keys.object_key(self.kind, self.namespace, self.name)

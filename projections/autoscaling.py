@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain import marks
-from events import vocabulary
+from events import keys, vocabulary
 from events.json_values import at, decoded, object_at
 from events.kube_objects import KubeObject
 from projections import bindings, changes
@@ -76,7 +76,7 @@ def scalers(rows: Rows, span: Span | None) -> dict[int, ScaleTarget]:
         _SCALERS + within, span.bounds if span else ()
     ):
         binding = bindings.decode(body)
-        if _group(api_version) == _GROUP and binding.claim is not None and binding.template_uid == uid:
+        if keys.group_of(api_version) == _GROUP and binding.claim is not None and binding.template_uid == uid:
             result[key_id] = scaled(manifest, namespace)
     return result
 
@@ -85,7 +85,7 @@ def scaled(manifest: bytes, namespace: str) -> ScaleTarget:
     """Return the target of an autoscaler."""
     reference = object_at(decoded(manifest), "spec", "scaleTargetRef")
     group, kind, name = (str(reference.get(field, "")) for field in ("apiVersion", "kind", "name"))
-    return ScaleTarget(_group(group), kind, namespace, name)
+    return ScaleTarget(keys.group_of(group), kind, namespace, name)
 
 
 def changed(rows: Rows, span: Span) -> set[int]:
@@ -129,7 +129,7 @@ def _templates(rows: Rows, condition: str, where: list[Value]) -> Iterator[Templ
         is_own = binding is not None and binding.template_uid == uid
         yield Template(
             api_version=api_version,
-            target=ScaleTarget(_group(api_version), kind, namespace, name),
+            target=ScaleTarget(keys.group_of(api_version), kind, namespace, name),
             number=number,
             label=msgspec.json.decode(labels or b"{}", type=dict[str, str]).get(marks.RETAIN_REPLICAS, ""),
             value=value,
@@ -155,8 +155,3 @@ def _decided(rows: Rows, binding: bindings.Binding, value: KubeObject) -> int | 
     if at(placement, "replicaScheduling", "replicaSchedulingType") != vocabulary.DIVIDED:
         return None
     return sum(member.replicas for member in members)
-
-
-def _group(api_version: str) -> str:
-    group, slash, _version = api_version.partition("/")
-    return group if slash else ""

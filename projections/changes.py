@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from events import keys
 from events.json_values import canonical_json
 from events.kube_objects import KubeObject
 from projections import query
@@ -61,8 +62,7 @@ SELECT 1 FROM changes WHERE place >= ? AND place < ? AND kind IN (SELECT value F
 
 def kind_of(api_version: str, kind: str) -> str:
     """Return a kind with its group but no version: ``Deployment.apps``; a core kind ends with a dot."""
-    group, slash, _version = api_version.partition("/")
-    return f"{kind}.{group if slash else ''}"
+    return f"{kind}.{keys.group_of(api_version)}"
 
 
 class DroppedError(Exception):

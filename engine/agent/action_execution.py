@@ -17,7 +17,7 @@ from engine.agent.api_errors import RefusedError
 from engine.agent.call_limits import Gate
 from engine.agent.discovery import Resource
 from engine.agent.gateway_client import Control
-from engine.agent.ledger import Identity, identity_of
+from engine.agent.ledger import Identity
 from engine.agent.member_api import MANAGER, MemberApi
 from engine.agent.reconciliation import Applied, Entry, Observed
 from engine.domain import marks
@@ -90,7 +90,7 @@ class ActionExecutor:
         manifest, overwrites = await self._desired_object(entry)
         live: KubeObject | None = None
         is_retained = object_preparation.retains_replicas(manifest)
-        is_scaled = is_retained or self._scaled.scales(identity_of(ref))
+        is_scaled = is_retained or self._scaled.scales(ref.identity)
         retained = object_preparation.retained_paths(manifest, work.reading, is_scaled=is_scaled)
         # Read the object before the apply only if it may belong to another client or has fields to retain.
         is_ours = entry.applied is not None and entry.seen is not None and entry.seen.uid == entry.applied.uid
@@ -152,7 +152,7 @@ class ActionExecutor:
 
         With ``is_retained`` it also omits the replicas, even if no autoscaler scales the object.
         """
-        is_scaled = is_retained or self._scaled.scales(identity_of(ref))
+        is_scaled = is_retained or self._scaled.scales(ref.identity)
         without = object_preparation.retained_paths(value, reading, is_scaled=is_scaled)
         return Observed(
             uid=value.uid,

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from events import records
+from events import keys, records
 from events.json_values import Json, as_text, at, list_at, objects_at
 
 AGGREGATED_KIND: Final = "APIGroupDiscoveryList"
@@ -32,8 +32,7 @@ class Resource(Struct, frozen=True, kw_only=True):
 
 def group_kind(api_version: str, kind: str) -> tuple[str, str]:
     """The API group, empty for the core group, and the kind: the same for all versions of a kind."""
-    group, slash, _ = api_version.rpartition("/")
-    return (group if slash else "", kind)
+    return keys.group_of(api_version), kind
 
 
 def preferred(resources: Iterable[Resource]) -> dict[tuple[str, str], Resource]:

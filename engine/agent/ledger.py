@@ -11,7 +11,6 @@ import anyio.to_thread
 
 from engine.agent import checkpoint, messages, reconciliation
 from engine.agent.reconciliation import Entry
-from events.shapes import WorkloadRef
 
 Identity = tuple[str, str, str, str]
 """Group, kind, namespace and name of an object."""
@@ -75,7 +74,7 @@ class Ledger:
     def removed(self, key: str, entry: Entry) -> None:
         """Record that a binding's object no longer exists."""
         if entry.ref is not None:
-            self._keys.pop(identity_of(entry.ref), None)
+            self._keys.pop(entry.ref.identity, None)
         # Drop the index entry first: ``reconciliation.removed`` clears ``entry.ref``, the key of the index.
         reconciliation.removed(entry)
         self.touch(key)
@@ -135,9 +134,4 @@ class Ledger:
 
     def _index(self, key: str, entry: Entry) -> None:
         if entry.ref is not None:
-            self._keys[identity_of(entry.ref)] = key
-
-
-def identity_of(ref: WorkloadRef) -> Identity:
-    """Identity of an object, independent of the API version."""
-    return ref.api_version.rpartition("/")[0], ref.kind, ref.namespace, ref.name
+            self._keys[entry.ref.identity] = key

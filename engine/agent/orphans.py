@@ -15,7 +15,7 @@ from engine.agent.discovery import Resource
 from engine.agent.gateway_client import Control
 from engine.agent.key_queue import Waiting
 from engine.agent.kubeconfigs import KubeconfigError
-from engine.agent.ledger import Ledger, identity_of
+from engine.agent.ledger import Ledger
 from engine.agent.member_api import Listed, MemberApi
 from engine.agent.reconciliation import Entry
 from engine.domain import marks
@@ -183,7 +183,7 @@ class OrphanSearch:
                 namespace=item.namespace,
             )
             is_ours = object_preparation.has_agent_marks(item, self._cluster)
-            if not is_ours or self._ledger.at(identity_of(ref)) is not None:
+            if not is_ours or self._ledger.at(ref.identity) is not None:
                 continue
             key = ref.binding_key
             if self._ledger.get(key) is not None:

@@ -124,7 +124,7 @@ def decide(entry: Entry) -> Action:
         case "applied":
             if applied is None:
                 return Apply(is_drift=False)
-            if work.template is not None and not _is_same(applied.ref, work.template):
+            if work.template is not None and applied.ref.identity != work.template.identity:
                 return Remove(applied.ref, preserved=False, is_last=False)
             is_drift = has_drifted(entry)
             return Apply(is_drift) if is_drift or applied.content != content_of(work) else "settled"
@@ -206,17 +206,3 @@ def _report(entry: Entry) -> messages.WorkloadReport | None:
         fault=entry.fault,
         **structs.asdict(how),
     )
-
-
-def _is_same(ref: WorkloadRef, other: WorkloadRef) -> bool:
-    """Whether two references name the same object, in any version of its API group."""
-    return (ref.kind, ref.name, ref.namespace, _group(ref)) == (
-        other.kind,
-        other.name,
-        other.namespace,
-        _group(other),
-    )
-
-
-def _group(ref: WorkloadRef) -> str:
-    return ref.api_version.rpartition("/")[0]

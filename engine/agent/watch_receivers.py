@@ -10,6 +10,7 @@ from engine.agent import object_preparation
 from engine.agent.action_execution import ActionExecutor
 from engine.agent.ledger import Identity, Ledger
 from engine.agent.reconciliation import Entry, Observed, is_older
+from events import keys
 from events.kube_objects import KubeObject
 
 _Part = TypeVar("_Part")
@@ -175,12 +176,10 @@ class Scalers:
 
 def identity_of(kind: tuple[str, str], value: KubeObject) -> Identity:
     """Identity of an object (group, kind, namespace, name); ``kind`` is a pair of apiVersion and kind."""
-    group = kind[0].rpartition("/")[0]
-    return group, kind[1], value.namespace, value.name
+    return keys.group_of(kind[0]), kind[1], value.namespace, value.name
 
 
 def _target(value: KubeObject) -> Identity:
-    api_version = value.text_at("spec", "scaleTargetRef", "apiVersion")
-    group = api_version.rpartition("/")[0]
+    group = keys.group_of(value.text_at("spec", "scaleTargetRef", "apiVersion"))
     kind, name = (value.text_at("spec", "scaleTargetRef", field) for field in ("kind", "name"))
     return group, kind, value.namespace, name

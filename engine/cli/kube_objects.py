@@ -13,11 +13,12 @@ import msgspec
 from msgspec import Struct, structs
 
 from engine.agent import discovery
-from engine.agent.discovery import Resource, group_kind
+from engine.agent.discovery import Resource
 from engine.cli import failures, results, server_reads
 from engine.cli.client import Client, Parameter, Reply
 from engine.cli.results import Problem, Result
 from engine.objects import manifests
+from events import keys
 from events.json_values import Json, as_text, at, object_at
 from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
@@ -93,8 +94,7 @@ class Target(NamedTuple):
     @property
     def kind_label(self) -> str:
         """The kind as kubectl prints it: ``deployment.apps``."""
-        group, kind = group_kind(self.resource.api_version, self.resource.kind)
-        return f"{kind.lower()}.{group}" if group else kind.lower()
+        return keys.resource_name(self.resource.api_version, self.resource.kind)
 
     @property
     def collection(self) -> str:

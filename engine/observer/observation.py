@@ -72,8 +72,8 @@ class Changes:
         if isinstance(data, observations.ObjectObserved):
             if data.kind in _USUAL_GROUPS:
                 return data
-            group, slash, _ = as_text(_HEAD.decode(data.manifest).api_version).rpartition("/")
-            if not slash:
+            group = keys.group_of(as_text(_HEAD.decode(data.manifest).api_version))
+            if not group:
                 return data
             self._groups[data.record_key] = group
         else:

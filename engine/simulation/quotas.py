@@ -9,7 +9,7 @@ from engine.simulation.state import MemberState, NamespaceQuotas, Workload
 from engine.works import quotas, templates
 from engine.works.quotas import Quota
 from engine.works.templates import Template
-from events import clusters, shapes, vocabulary
+from events import clusters, keys, shapes, vocabulary
 from events.validation import known_kinds
 
 _COUNT: Final = "count/"
@@ -241,7 +241,7 @@ def _pods(state: MemberState, namespace: str) -> Iterator[tuple[Template, int]]:
 
 def _counted_names(ref: shapes.WorkloadRef) -> tuple[str, ...]:
     """Return the names that a quota may use for the number of objects of a kind, such as ``count/jobs.batch``."""
-    group = ref.api_version.rpartition("/")[0]
+    group = keys.group_of(ref.api_version)
     plural = known_kinds.plural_of(ref.api_version, ref.kind)
     return (f"{_COUNT}{plural}.{group}",) if group else (f"{_COUNT}{plural}", plural)
 

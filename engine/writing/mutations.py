@@ -71,8 +71,7 @@ class Target(Struct, frozen=True, kw_only=True):
     @property
     def resource(self) -> str:
         """The kind as kubectl prints it: ``deployment.apps``."""
-        group, slash, _version = self.api_version.partition("/")
-        return f"{self.kind.lower()}.{group}" if slash else self.kind.lower()
+        return keys.resource_name(self.api_version, self.kind)
 
 
 StoredState = StoredObject | Cluster | None

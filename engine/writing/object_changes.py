@@ -27,7 +27,7 @@ from engine.writing.mutations import (
     Target,
     not_found,
 )
-from events import kube_objects, limits, policies, records, shapes, specs, times
+from events import keys, kube_objects, limits, policies, records, shapes, specs, times
 from events.json_values import Json, decoded, object_at
 from events.kube_objects import KubeObject
 from events.validation import verdicts
@@ -299,9 +299,7 @@ def _is_same(target: Target, stored: StoredObject) -> bool:
     Two objects can share a key: binding keys have no group, so a Deployment of another group collides.
     """
     head = stored.head
-    group, other = (
-        api.partition("/")[0] if "/" in api else "" for api in (target.api_version, head.api_version)
-    )
+    group, other = keys.group_of(target.api_version), keys.group_of(head.api_version)
     return (group, target.kind, target.name) == (other, head.kind, head.name)
 
 

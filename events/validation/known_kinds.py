@@ -8,6 +8,8 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from events import keys
+
 Route = Literal["template", "policy", "namespace", "interpreter", "configuration", "rebalancer", "cluster"]
 
 POLICY_GROUP: Final = "policy.karmada.io/v1alpha1"
@@ -38,13 +40,12 @@ class Kind(Struct, frozen=True, kw_only=True):
     @property
     def group(self) -> str:
         """The API group; empty for the core group."""
-        group, slash, _version = self.api_version.partition("/")
-        return group if slash else ""
+        return keys.group_of(self.api_version)
 
     @property
     def resource(self) -> str:
         """The resource name that kubectl prints: ``deployment.apps``, ``configmap``."""
-        return f"{self.kind.lower()}.{self.group}" if self.group else self.kind.lower()
+        return keys.resource_name(self.api_version, self.kind)
 
 
 def _kind(api_version: str, kind: str, plural: str, *short: str) -> Kind:

@@ -26,6 +26,7 @@ from engine.kubeapi.rights.rbac import Act, Rights, User
 from engine.kubeapi.rights.service_tokens import Claims
 from engine.kubeapi.schema.resources import ApiPath, Resource, control_plane
 from engine.writing.read_side import ReadSide
+from events import keys
 from events.json_values import DECODING_ERRORS
 from events.kube_objects import KubeObject
 from events.validation import known_kinds
@@ -43,7 +44,7 @@ _IMPERSONATE: Final = b"impersonate-"
 _EXTRA: Final = "impersonate-extra-"
 _ACCOUNT: Final = "system:serviceaccount:"
 _ACCOUNT_WORDS: Final = 4
-_CLUSTER_GROUP: Final = known_kinds.CLUSTER_GROUP.partition("/")[0]
+_CLUSTER_GROUP: Final = keys.group_of(known_kinds.CLUSTER_GROUP)
 
 _KINDS: Final = tuple(changes.kind_of(parsing.API_VERSION, kind) for kind in parsing.KINDS)
 

@@ -23,6 +23,7 @@ from engine.kubeapi.tables.columns.cells import (
     text_at,
 )
 from engine.kubeapi.values import ages, selector_texts
+from events import keys
 from events.json_values import as_text, list_at, object_at, objects_at
 from events.kube_objects import KubeObject
 
@@ -78,8 +79,8 @@ def _parameters(value: KubeObject, _now: int) -> str:
 def _controller(value: KubeObject, _now: int) -> str:
     for owner in items(value, "metadata.ownerReferences"):
         if owner.get("controller") is True:
-            group, slash, _version = str(owner.get("apiVersion")).partition("/")
-            return f"{str(owner.get('kind')).lower()}{f'.{group}' if slash else ''}/{owner.get('name')}"
+            resource = keys.resource_name(str(owner.get("apiVersion")), str(owner.get("kind")))
+            return f"{resource}/{owner.get('name')}"
     return NONE
 
 
