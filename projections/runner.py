@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Protocol, TypeVar
 
+from engine.shared_waits import EndSignal
 from events import limits
 from events.records import StoredRecord
 from events.validation import verdicts
@@ -62,7 +63,7 @@ class Projector:
         self._batch_max = batch_records_max
         self._fold: Fold | None = None
         self._written = 0
-        self._moved: asyncio.Future[None] | None = None
+        self._end = EndSignal()
         # Use only one thread: it completes a batch even if the task is cancelled, and the next batch must not
         # start before.
         self._thread = ThreadPoolExecutor(1, "projector")
@@ -85,11 +86,7 @@ class Projector:
 
     async def wait_folded(self, number: int) -> None:
         """Return when all records up to a number are visible to queries."""
-        while self.folded < number:
-            if self._moved is None:
-                self._moved = asyncio.get_running_loop().create_future()
-            # Shielded: the cancellation of one waiter must not cancel the future that the others share.
-            await asyncio.shield(self._moved)
+        await self._end.wait(number - 1)
 
     def close(self) -> None:
         """Stop the thread after its current batch; the store may be closed then."""
@@ -166,6 +163,4 @@ class Projector:
     def _show(self, number: int) -> None:
         # Call it only after the commit: ``wait_folded`` promises that queries see these records.
         self.folded = number
-        moved, self._moved = self._moved, None
-        if moved is not None and not moved.done():
-            moved.set_result(None)
+        self._end.move(number)

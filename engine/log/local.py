@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from engine.log import port, shared_waits
+from engine import shared_waits
+from engine.log import port
 from events import records
 from events.records import Record, StoredRecord
 

@@ -7,7 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from engine.log import port, shared_waits
+from engine import shared_waits
+from engine.log import port
 from engine.log.local import MemoryLog
 from events.records import Record, StoredRecord
 from tests.api.servers import TOKEN, client, kube_client, serving

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from engine.log import shared_waits
+from engine import shared_waits
 from engine.log.kafka import numbered_log
 from events import records, topics
 from events.records import Record

@@ -18,7 +18,8 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.structs import RecordMetadata
 from msgspec import Struct
 
-from engine.log import port, shared_waits
+from engine import shared_waits
+from engine.log import port
 from engine.log.kafka import clients, record_format
 from engine.log.kafka.address import Address
 from engine.log.kafka.clients import Slot

@@ -18,8 +18,8 @@ from aiokafka.errors import KafkaError, KafkaTimeoutError
 from aiokafka.producer import sender
 from aiokafka.producer.message_accumulator import MessageAccumulator, MessageBatch
 
-from engine import diagnostics
-from engine.log import port, shared_waits
+from engine import diagnostics, shared_waits
+from engine.log import port
 from engine.log.kafka.address import Address
 from events import limits
 from events.client import broken_connections

@@ -18,8 +18,8 @@ import anyio
 from aiokafka.errors import KafkaError
 from msgspec import structs
 
-from engine import diagnostics
-from engine.log import port, shared_waits
+from engine import diagnostics, shared_waits
+from engine.log import port
 from engine.log.kafka import causal_order, clients, extents, partition_followers, sequence
 from engine.log.kafka.address import Address
 from engine.log.kafka.clients import Slot

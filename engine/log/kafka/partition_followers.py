@@ -14,8 +14,8 @@ from typing import Final
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 
-from engine import diagnostics
-from engine.log import port, shared_waits
+from engine import diagnostics, shared_waits
+from engine.log import port
 from engine.log.kafka import appending, clients, range_reads, record_format
 from engine.log.kafka.address import Address
 from engine.log.kafka.clients import Slot

@@ -12,8 +12,8 @@ import anyio
 import anyio.to_thread
 from anyio.abc import Process
 
-from engine import diagnostics
-from engine.log import port, shared_waits
+from engine import diagnostics, shared_waits
+from engine.log import port
 from engine.process.views import line_protocol
 from engine.text_lines import Lines
 from projections import store

@@ -1,4 +1,4 @@
-"""Waits that many readers in one event loop share: until the end of a log moves, or a request is answered."""
+"""Waits that many readers in one event loop share: until the end of a log, or of the views, moves; for a response."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,7 +8,7 @@ _Answer = TypeVar("_Answer")
 
 
 class EndSignal:
-    """A log's newest sequence number, and a future that readers share to wait for a higher one."""
+    """The newest sequence number of a log or of its views, and a future that readers share to wait for a higher one."""
 
     def __init__(self, number: int = 0) -> None:
         self.number = number
