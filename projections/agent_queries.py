@@ -6,7 +6,7 @@ from engine.domain import marks, namespaces
 from events import keys
 from projections import works
 from projections.documents.works import object_in_cluster, propagation
-from projections.objects import ObjectRow
+from projections.objects import COLUMNS, ObjectRow
 from projections.port import Rows
 from projections.works import Work
 
@@ -79,12 +79,11 @@ def newest_works(rows: Rows, key: str, before: int) -> list[int]:
 
 def namespaces_of(rows: Rows, name: str) -> list[namespaces.PropagatedNamespace]:
     """Return the namespaces that are propagated to a cluster, ordered by name."""
-    statement = """
-        SELECT w.body, '', o.kind, o.namespace, o.name, o.api_version, o.number, o.version, o.generation, o.uid,
-            o.created_ms, o.labels, o.manifest
+    statement = f"""
+        SELECT w.body, '', {COLUMNS}
         FROM objects o JOIN keys c ON c.key = ? JOIN works w ON w.id = o.id AND w.cluster = c.id
         WHERE o.api_version = ? AND o.kind = ? ORDER BY o.name
-    """
+    """  # noqa: S608  # constants
     result: list[namespaces.PropagatedNamespace] = []
     for body, *row in rows.select(statement, (keys.cluster_key(name), *namespaces.KIND)):
         work = works.decode(body)

@@ -16,7 +16,6 @@ import msgspec
 from events import keys
 from events.json_values import canonical_json
 from events.kube_objects import KubeObject
-from projections import query
 from projections.port import Queryable, Row, Rows, Value
 
 CHANGES_MAX: Final = 100_000
@@ -117,6 +116,11 @@ class Change(NamedTuple):
     body: bytes | None
 
 
+def checkpoint(rows: Queryable) -> int:
+    """Return the number of the last record that the tables include."""
+    return int(rows.select("SELECT number FROM checkpoint")[0][0])
+
+
 def bounds(after: int, end: int) -> tuple[int, int]:
     """Return the first key of the changes after one number, and the first key beyond those of another."""
     return (after + 1) * POSITIONS_PER_NUMBER, (end + 1) * POSITIONS_PER_NUMBER
@@ -128,7 +132,7 @@ def between(rows: Queryable, after: int, end: int, kind: str = "") -> list[Chang
     Raises DroppedError if the table no longer has all of them.
     """
     # Checked in the read itself: a caller that checks before it may be overtaken by the fold.
-    if not is_kept(after, query.checkpoint(rows)):
+    if not is_kept(after, checkpoint(rows)):
         raise DroppedError(f"the changes after number {after} are no longer kept")
     statement = "SELECT place / ?, kind, id, member, verb, body FROM changes WHERE place >= ? AND place < ?"
     where: list[Value] = [POSITIONS_PER_NUMBER, *bounds(after, end)]

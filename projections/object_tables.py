@@ -18,16 +18,12 @@ from projections.documents.bindings import binding_document, binding_row
 from projections.documents.clusters import cluster_document
 from projections.documents.objects import object_document
 from projections.documents.works import cluster_of, work_object
-from projections.objects import ObjectRow
+from projections.objects import COLUMNS, ObjectRow
 from projections.placements import stored as stored_placement
 from projections.port import ResultRow, Rows, Value
 
-_FIELDS: Final = """
-    key, kind, namespace, name, api_version, o.number, version, generation, uid, created_ms, labels, manifest,
-    o.status, o.owners
-"""
-_OBJECTS: Final = f"""
-SELECT o.id, b.body, r.body, {_FIELDS} FROM objects o
+OBJECTS: Final = f"""
+SELECT o.id, b.body, r.body, key, {COLUMNS} FROM objects o
 JOIN keys USING (id) LEFT JOIN bindings b USING (id) LEFT JOIN rebalancers r USING (id)
 """  # noqa: S608  # constants
 _BINDINGS: Final = "SELECT b.id, key, body FROM bindings b JOIN keys USING (id)"
@@ -170,17 +166,17 @@ def _at(rows: Rows, kind: Kind, object_key: ObjectKey) -> KubeObject | None:
             return _cluster(matches[0], remedies.read(rows)) if matches else None
         case changes.RESOURCE_BINDING | changes.CLUSTER_RESOURCE_BINDING:
             matches = rows.select(f"{_BINDINGS} WHERE b.id = ?", (key_id,))
-            return _binding(rows, matches[0], {}) if matches else None
+            return binding_document_of(rows, bindings.decode(matches[0][2]), {}) if matches else None
         case changes.WORK:
             matches = rows.select(_WORK, (key_id, member))
             return _work(rows, matches[0]) if matches else None
         case _:
-            matches = rows.select(f"{_OBJECTS} WHERE o.id = ?", (key_id,))
+            matches = rows.select(f"{OBJECTS} WHERE o.id = ?", (key_id,))
             return _object(matches[0], kind) if matches else None
 
 
 def _objects(rows: Rows, selection: Selection, after: str) -> Iterator[tuple[str, KubeObject | None]]:
-    statement, where = f"{_OBJECTS} WHERE kind = ?", [selection.kind.kind]
+    statement, where = f"{OBJECTS} WHERE kind = ?", [selection.kind.kind]
     for column in ("namespace", "name"):
         value: str = getattr(selection, column)
         if value:
@@ -217,13 +213,29 @@ def _remaining(rows: Rows, selection: Selection, mark: str) -> int:
 
 
 def _object(row: ResultRow, kind: Kind) -> KubeObject | None:
-    _id, binding_body, rebalancer_body, *fields = row
-    object_row = ObjectRow(*fields)
-    if changes.kind_of(object_row.api_version, object_row.kind) != kind.of_change:
+    stored = object_row(row)
+    if changes.kind_of(stored.api_version, stored.kind) != kind.of_change:
         return None  # another group has a kind with this name
+    return object_document_of(row, api_version=kind.api_version)
+
+
+def object_row(row: ResultRow) -> ObjectRow:
+    """Return the object's row in a result of ``OBJECTS``."""
+    return ObjectRow(*row[3:])
+
+
+def object_document_of(row: ResultRow, *, managed: bool = True, api_version: str = "") -> KubeObject:
+    """Render an object from a result of ``OBJECTS``; ``managed`` and ``api_version`` as in ``object_document``."""
+    _id, binding_body, rebalancer_body, *fields = row
     binding = bindings.decode(binding_body) if binding_body else None
     rebalancer = rebalancers.decode(rebalancer_body) if rebalancer_body else None
-    return object_document(object_row, binding, rebalancer, managed=True, api_version=kind.api_version)
+    return object_document(ObjectRow(*fields), binding, rebalancer, managed=managed, api_version=api_version)
+
+
+def namespace_bounds(namespace: str) -> tuple[str, str]:
+    """Return the values between which the keys of all bindings of a namespace are."""
+    # '0' is the character after '/'.
+    return f"{namespace}/", f"{namespace}0"
 
 
 def _bindings(rows: Rows, selection: Selection, after: str) -> Iterator[tuple[str, KubeObject | None]]:
@@ -232,9 +244,8 @@ def _bindings(rows: Rows, selection: Selection, after: str) -> Iterator[tuple[st
     if selection.kind.of_change == changes.CLUSTER_RESOURCE_BINDING:
         statement += " AND instr(key, '/') = 0"
     elif selection.namespace:
-        # '0' is the character after '/', so this is the range of all keys in the namespace.
         statement += " AND key > ? AND key < ?"
-        where += [f"{selection.namespace}/", f"{selection.namespace}0"]
+        where += namespace_bounds(selection.namespace)
     else:
         statement += " AND instr(key, '/') > 0"
     if selection.name:
@@ -242,22 +253,26 @@ def _bindings(rows: Rows, selection: Selection, after: str) -> Iterator[tuple[st
         where.append(f"{selection.namespace}/{selection.name}" if selection.namespace else selection.name)
     placements: dict[str, bytes | None] = {}
     for row in rows.scan(f"{statement} ORDER BY key", where):
-        yield row[1], _binding(rows, row, placements, brief=selection.brief)
+        yield row[1], binding_document_of(rows, bindings.decode(row[2]), placements, brief=selection.brief)
 
 
-def _binding(
-    rows: Rows, row: ResultRow, placements: dict[str, bytes | None], *, brief: bool = False
+def binding_document_of(
+    rows: Rows,
+    binding: bindings.Binding,
+    placements: dict[str, bytes | None],
+    *,
+    managed: bool = True,
+    brief: bool = False,
 ) -> KubeObject:
     """Render a binding; ``placements`` caches placements by digest, since many bindings share them."""
-    binding = bindings.decode(row[2])
     for digest in (binding.placement, binding.applied):
         if digest not in placements:
             placements[digest] = stored_placement(rows, digest)
     dependents = bindings.dependents(rows, binding)
-    if brief:
-        return binding_row(binding, placements[binding.applied], dependents)
     placement, applied = placements[binding.placement], placements[binding.applied]
-    return binding_document(binding, placement, applied, managed=True, dependents=dependents)
+    if brief:
+        return binding_row(binding, applied, dependents)
+    return binding_document(binding, placement, applied, managed=managed, dependents=dependents)
 
 
 def _clusters(rows: Rows, selection: Selection, after: str) -> Iterator[tuple[str, KubeObject | None]]:
@@ -303,8 +318,8 @@ def _clusters_with_works(rows: Rows, namespace: str) -> list[tuple[int, str]]:
 
 def _work(rows: Rows, row: ResultRow) -> KubeObject:
     key_id, member_key, _name, body = row
-    matches = rows.select(f"{_OBJECTS} WHERE o.id = ?", (key_id,))
-    template = ObjectRow(*matches[0][3:]) if matches else None
+    matches = rows.select(f"{OBJECTS} WHERE o.id = ?", (key_id,))
+    template = object_row(matches[0]) if matches else None
     name = str(member_key).removeprefix(keys.cluster_key(""))
     work = works.decode(body)
     if template is not None:
@@ -327,7 +342,12 @@ def _policy(rows: Rows, ref: shapes.OverrideRef, work: works.Work) -> bytes:
 def _read_mark(after: str) -> tuple[str, str, int]:
     """Decode a continue token; raises ValueError for other text."""
     namespace, name, key_id = msgspec.json.decode(after, type=tuple[str, str, int])
-    if not -(2**63) <= key_id < 2**63:
-        message = f"{key_id} has more than 64 bits"
+    return namespace, name, checked_int64(key_id)
+
+
+def checked_int64(number: int) -> int:
+    """Return a number of a continue token; raises ValueError if it has more than 64 bits."""
+    if not -(2**63) <= number < 2**63:
+        message = f"{number} has more than 64 bits"
         raise ValueError(message)
-    return namespace, name, key_id
+    return number

@@ -53,11 +53,6 @@ ON CONFLICT (id) DO UPDATE SET
     owners = CASE WHEN objects.uid = excluded.uid THEN objects.owners ELSE X'' END
 """
 _DELETE: Final = "DELETE FROM objects WHERE id = ?"
-_ONE: Final = """
-SELECT '', kind, namespace, name, api_version, number, version, generation, uid, created_ms, labels, manifest, status,
-    owners
-FROM objects WHERE id = ?
-"""
 _NUMBER: Final = "SELECT number FROM objects WHERE id = ?"
 _STATUS: Final = """
 UPDATE objects SET number = max(number, ?), version = max(version, ?), status = ?, owners = ? WHERE id = ?
@@ -100,6 +95,12 @@ class ObjectRow(NamedTuple):
     manifest: bytes
     status: bytes = b""
     owners: bytes = b""
+
+
+COLUMNS: Final = ", ".join(f"o.{name}" for name in ObjectRow._fields[1:])
+"""The columns of a row, without its key, of the table ``objects o``."""
+
+_ONE: Final = f"SELECT '', {COLUMNS} FROM objects o WHERE id = ?"  # noqa: S608  # constants
 
 
 class StoredObject(Struct, frozen=True, kw_only=True):

@@ -14,14 +14,17 @@ from msgspec import Struct
 from events import keys
 from events.kube_objects import KubeObject
 from events.validation import known_kinds
-from projections import bindings, clusters, rebalancers, steps, works
-from projections.bindings import Binding
-from projections.documents.bindings import binding_document
+from projections import bindings, clusters, steps, works
 from projections.documents.clusters import ShownWork, cluster_document, shown_work
-from projections.documents.objects import object_document
-from projections.objects import ObjectRow
-from projections.placements import stored as stored_placement
-from projections.port import Queryable, ResultRow, Rows, Value
+from projections.object_tables import (
+    OBJECTS,
+    binding_document_of,
+    checked_int64,
+    namespace_bounds,
+    object_document_of,
+    object_row,
+)
+from projections.port import ResultRow, Rows, Value
 
 NUMBER_MAX: Final = 2**62
 """Greater than any number of a record."""
@@ -30,11 +33,6 @@ LIMIT_MAX: Final = 1_000
 ROWS_READ_MAX: Final = 20_000
 """Maximum number of rows read for one page, so that a filter that few rows match does not read the whole table."""
 
-_OBJECT: Final = """
-SELECT o.id, b.body, r.body, key, kind, namespace, name, api_version, o.number, version, generation, uid, created_ms,
-    labels, manifest, o.status
-FROM objects o JOIN keys USING (id) LEFT JOIN bindings b USING (id) LEFT JOIN rebalancers r USING (id)
-"""
 _BINDING: Final = "SELECT id, key, body FROM keys JOIN bindings USING (id)"
 _LABELS: Final = msgspec.json.Decoder(dict[str, str])
 
@@ -99,9 +97,8 @@ def list_bindings(rows: Rows, filters: Filter = ANY, *, limit: int = 100, after:
     statement = f"{_BINDING} WHERE key > ?"
     where: list[Value] = [after]
     if filters.namespace:
-        # '0' is the character after '/', so this is the range of all keys in the namespace.
         statement += " AND key > ? AND key < ?"
-        where += [f"{filters.namespace}/", f"{filters.namespace}0"]
+        where += namespace_bounds(filters.namespace)
     if filters.cluster:
         statement += " AND instr(clusters, ?) > 0"
         where.append(f",{filters.cluster},")
@@ -113,19 +110,19 @@ def list_bindings(rows: Rows, filters: Filter = ANY, *, limit: int = 100, after:
         fits = filters.kind in ("", template.kind) and filters.name in ("", template.name)
         if fits and filters.labels is not None:
             fits = filters.labels(_labels(rows, key_id))
-        return key, _show_binding(rows, binding) if fits else None
+        return key, binding_document_of(rows, binding, {}, managed=False) if fits else None
 
     return _page(rows, f"{statement} ORDER BY key", where, show, limit)
 
 
 def get_binding(rows: Rows, key: str) -> KubeObject | None:
     binding = bindings.stored(rows, key)
-    return None if binding is None else _show_binding(rows, binding)
+    return None if binding is None else binding_document_of(rows, binding, {}, managed=False)
 
 
 def list_objects(rows: Rows, filters: Filter = ANY, *, limit: int = 100, after: str = "") -> Objects:
     """Return objects of all kinds but Cluster, ordered by kind, namespace and name."""
-    statement, where = f"{_OBJECT} WHERE (kind, namespace, name, o.id) > (?, ?, ?, ?)", _mark(after)
+    statement, where = f"{OBJECTS} WHERE (kind, namespace, name, o.id) > (?, ?, ?, ?)", _mark(after)
     for column in ("kind", "api_version", "namespace", "name"):
         value: str = getattr(filters, column)
         if value:
@@ -133,18 +130,18 @@ def list_objects(rows: Rows, filters: Filter = ANY, *, limit: int = 100, after: 
             where.append(value)
 
     def show(row: ResultRow) -> tuple[str, KubeObject | None]:
-        item = ObjectRow(*row[3:])
+        item = object_row(row)
         mark = msgspec.json.encode((item.kind, item.namespace, item.name, row[0])).decode()
         fits = filters.labels is None or filters.labels(_LABELS.decode(item.labels) if item.labels else {})
-        return mark, _show_object(row) if fits else None
+        return mark, object_document_of(row, managed=False) if fits else None
 
     return _page(rows, f"{statement} ORDER BY kind, namespace, name, o.id", where, show, limit)
 
 
 def get_object(rows: Rows, key: str) -> KubeObject | None:
     """Return the object with this key (see ``events.keys``); None if there is none."""
-    matches = rows.select(f"{_OBJECT} WHERE key = ?", (key,))
-    return _show_object(matches[0]) if matches else None
+    matches = rows.select(f"{OBJECTS} WHERE key = ?", (key,))
+    return object_document_of(matches[0], managed=False) if matches else None
 
 
 def list_rebalancers(rows: Rows, *, limit: int = 100, after: str = "") -> Objects:
@@ -254,11 +251,6 @@ def shard_steps(rows: Rows) -> dict[int, steps.ShardSteps]:
     return {shard: steps.decode(body) for shard, body in rows.select("SELECT shard, body FROM steps")}
 
 
-def checkpoint(rows: Queryable) -> int:
-    """Return the number of the last record that the tables include."""
-    return int(rows.select("SELECT number FROM checkpoint")[0][0])
-
-
 def _page(
     rows: Rows,
     statement: str,
@@ -287,38 +279,15 @@ def _mark(after: str) -> list[Value]:
     if not after:
         return ["", "", "", 0]
     kind, namespace, name, key_id = msgspec.json.decode(after, type=tuple[str, str, str, int])
-    return [kind, namespace, name, _checked_int64(key_id)]
+    return [kind, namespace, name, checked_int64(key_id)]
 
 
 def _numbers(after: str) -> tuple[int, int]:
     """Decode the one or two numbers of a continue token; raises ValueError for other text."""
     first, _, second = (after or "0").partition(".")
-    return _checked_int64(int(first)), _checked_int64(int(second or "0"))
-
-
-def _checked_int64(number: int) -> int:
-    if not -(2**63) <= number < 2**63:
-        message = f"{number} has more than 64 bits"
-        raise ValueError(message)
-    return number
+    return checked_int64(int(first)), checked_int64(int(second or "0"))
 
 
 def _labels(rows: Rows, key_id: int) -> Mapping[str, str]:
     matches = rows.select("SELECT labels FROM objects WHERE id = ?", (key_id,))
     return _LABELS.decode(matches[0][0]) if matches and matches[0][0] else {}
-
-
-def _show_object(row: ResultRow) -> KubeObject:
-    _id, binding_body, rebalancer_body, *fields = row
-    binding = bindings.decode(binding_body) if binding_body else None
-    rebalancer = rebalancers.decode(rebalancer_body) if rebalancer_body else None
-    return object_document(ObjectRow(*fields), binding, rebalancer)
-
-
-def _show_binding(rows: Rows, binding: Binding) -> KubeObject:
-    return binding_document(
-        binding,
-        stored_placement(rows, binding.placement),
-        stored_placement(rows, binding.applied),
-        dependents=bindings.dependents(rows, binding),
-    )

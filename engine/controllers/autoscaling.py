@@ -23,7 +23,7 @@ from engine.writing.read_side import ReadSide
 from engine.writing.write_api import WritePath
 from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
-from projections import autoscaling, changes, query
+from projections import autoscaling, changes
 from projections.autoscaling import ScaleTarget, Span, Template
 from projections.port import Rows
 
@@ -76,7 +76,7 @@ class Autoscaling:
         return number
 
     def _read(self, rows: Rows, after: int) -> tuple[int, list[_Write]]:
-        number = query.checkpoint(rows)
+        number = changes.checkpoint(rows)
         span = Span(after, number) if after >= 0 and changes.is_kept(after, number) else None
         templates = [*self._follow_targets(rows, span), *autoscaling.retaining(rows, span)]
         if span is not None:

@@ -30,7 +30,7 @@ from events import times
 from events.json_values import Json, objects_at
 from events.kube_objects import KubeObject
 from events.validation.known_kinds import AUTOSCALING_GROUP
-from projections import changes, objects, query
+from projections import changes, objects
 from projections.port import Rows
 
 SOURCE: Final = "/reballast/cron-scaling"
@@ -283,7 +283,7 @@ def _target(api_version: str, kind: str, namespace: str, name: str) -> Target:
 
 def _read(rows: Rows, after: int) -> tuple[int, list[Job] | None]:
     """Return the last sequence number in the views, and all jobs (None if no scaler changed after ``after``)."""
-    number = query.checkpoint(rows)
+    number = changes.checkpoint(rows)
     is_changed = changes.may_have_changed(rows, _CHANGED, after, number)
     return number, list(_jobs(rows)) if is_changed else None
 

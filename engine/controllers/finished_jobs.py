@@ -20,7 +20,7 @@ from engine.writing.write_api import WritePath
 from events import job_statuses, times, vocabulary
 from events.json_values import as_text
 from events.kube_objects import KubeObject
-from projections import changes, object_tables, query
+from projections import changes, object_tables
 from projections.port import Rows
 
 SOURCE: Final = "/reballast/finished-jobs"
@@ -96,7 +96,7 @@ class FinishedJobs:
 
 def _read(rows: Rows, after: int) -> tuple[int, list[_Name]]:
     """Return the last sequence number in the views, and the Jobs with a time to live that changed after ``after``."""
-    number = query.checkpoint(rows)
+    number = changes.checkpoint(rows)
     is_kept = after >= 0 and changes.is_kept(after, number)
     return number, object_tables.containing(rows, _JOB, _TTL, (after, number) if is_kept else None)
 

@@ -9,7 +9,7 @@ import pytest
 from engine.domain import marks
 from events import decisions, keys, policies, quota_decisions, records, shapes
 from events.kube_objects import KubeObject
-from projections import changes, object_tables, query, store
+from projections import changes, object_tables, store
 from tests.builders.inputs import capacity, configuration, health_reported, joined, key, quota, ref
 from tests.builders.manifests import CONFIG_MAP, POLICIES, manifest, raw
 from tests.projections.logs import RecordBuilder, fold_all
@@ -58,7 +58,7 @@ def test_changes_of_a_range_that_is_kept_in_part_are_refused(monkeypatch: pytest
     views, builder = store.Store(), RecordBuilder()
     fold_all(views, [builder.input(joined(name)) for name in ("a", "b", "c", "d")])
     with views.reading() as rows:
-        end = query.checkpoint(rows)
+        end = changes.checkpoint(rows)
         assert [change.number for change in changes.between(rows, end - 2, end)] == [end - 1, end]
         with pytest.raises(changes.DroppedError):
             changes.between(rows, end - 3, end)

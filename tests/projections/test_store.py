@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine import private_files
-from projections import query, store
+from projections import changes, store
 from projections.port import ProjectionError
 from tests import read_only
 
@@ -34,19 +34,19 @@ def test_deleted_tables_are_read_on_but_not_mixed_with_rebuilt_ones(
         store.Store(path).close()
 
     with reader.reading() as rows:
-        assert query.checkpoint(rows) == 0
+        assert changes.checkpoint(rows) == 0
         with pytest.raises(ProjectionError, match="is being rebuilt; try again later"), reader.reading():
             pass
 
     assert path.exists() is is_rebuilt
     with reader.reading() as rows:
-        assert query.checkpoint(rows) == 0
+        assert changes.checkpoint(rows) == 0
 
 
 def test_tables_on_a_read_only_medium_are_readable() -> None:
     def is_readable(directory: Path) -> bool:
         with store.Reader(directory / store.FILE).reading() as rows:
-            return query.checkpoint(rows) == 0
+            return changes.checkpoint(rows) == 0
 
     assert read_only.is_read(lambda directory: store.Store(directory / store.FILE).close(), is_readable)
 
@@ -60,7 +60,7 @@ def test_tables_that_cannot_be_opened_are_reported(path: Path) -> None:
 def test_several_threads_read_one_file(reader: store.Reader) -> None:
     with ExitStack() as reads:
         for _ in range(3):
-            assert query.checkpoint(reads.enter_context(reader.reading())) == 0
+            assert changes.checkpoint(reads.enter_context(reader.reading())) == 0
 
 
 def test_damage_found_by_a_reader_is_reported(path: Path, reader: store.Reader) -> None:
@@ -68,4 +68,4 @@ def test_damage_found_by_a_reader_is_reported(path: Path, reader: store.Reader) 
     path.write_bytes(b"\xff" * size)
 
     with pytest.raises(ProjectionError, match="is damaged"), reader.reading() as rows:
-        query.checkpoint(rows)
+        changes.checkpoint(rows)

@@ -19,7 +19,7 @@ from engine.log.sqlite import SqliteLog
 from engine.log.sqlite_table import FILE
 from engine.process.views.remote import PATIENCE_S, RemoteViews
 from events.validation import manifests
-from projections import query, store
+from projections import changes, store
 from projections.port import ResultRow
 from projections.runner import Projector
 from projections.store import Store
@@ -70,7 +70,7 @@ def children() -> set[int]:
 async def checkpoint(views: RemoteViews) -> int:
     def read() -> int:
         with views.store.reading() as rows:
-            return query.checkpoint(rows)
+            return changes.checkpoint(rows)
 
     return await asyncio.to_thread(read)
 
@@ -115,10 +115,10 @@ async def test_long_read_blocks_no_writes_and_includes_no_later_ones(
 
         def look() -> tuple[int, int]:
             with views.store.reading() as long:
-                assert query.checkpoint(long) == began
+                assert changes.checkpoint(long) == began
                 asyncio.run_coroutine_threadsafe(more(), loop).result(LEVEL_SECONDS)
                 with views.store.reading() as short:
-                    return query.checkpoint(long), query.checkpoint(short)
+                    return changes.checkpoint(long), changes.checkpoint(short)
 
         async def more() -> None:
             await log.append(story.more())

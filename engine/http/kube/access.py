@@ -30,7 +30,7 @@ from events import keys
 from events.json_values import DECODING_ERRORS
 from events.kube_objects import KubeObject
 from events.validation import known_kinds
-from projections import changes, objects, query
+from projections import changes, objects
 from projections.port import Rows
 
 ADMIN: Final = User(name="reballast-admin", groups=(rbac.MASTERS, rbac.AUTHENTICATED))
@@ -113,7 +113,7 @@ class Authorizer:
             await self.check(user, act_at(request, api_path, path))
 
     def _refresh(self, rows: Rows) -> None:
-        number = query.checkpoint(rows)
+        number = changes.checkpoint(rows)
         if changes.may_have_changed(rows, _KINDS, self._number, number):
             self._rights = _rights_in(rows)
         self._number = number

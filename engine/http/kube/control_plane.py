@@ -24,7 +24,7 @@ from engine.writing.read_side import ReadSide
 from events.json_values import DECODING_ERRORS
 from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
-from projections import changes, object_tables, objects, query
+from projections import changes, object_tables, objects
 from projections.port import Rows
 
 _DEFINITION: Final = object_tables.Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
@@ -99,7 +99,7 @@ class ControlPlane:
 
     async def number(self) -> int:
         """The sequence number that the views have folded, after catching up with the log."""
-        return await self.reads.read(query.checkpoint)
+        return await self.reads.read(changes.checkpoint)
 
     async def get(
         self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
@@ -172,7 +172,7 @@ class ControlPlane:
         is_first = kind in bootstrap_objects.KINDS and not after
 
         def read_page(rows: Rows, values: list[KubeObject], oldest: int) -> tuple[bool, Listed]:
-            number = query.checkpoint(rows)
+            number = changes.checkpoint(rows)
             if is_empty(resource):
                 return True, Listed([], "", number)
             may_differ = is_first and kind in bootstrap_objects.SOURCES and number > oldest
@@ -214,7 +214,7 @@ class ControlPlane:
 
     def _read_kinds(self, rows: Rows) -> _Kinds:
         """Read the served kinds. Change nothing: several threads may run this at once."""
-        known, number = self._kinds, query.checkpoint(rows)
+        known, number = self._kinds, changes.checkpoint(rows)
         mark = objects.mark_of_kind(rows, *_DEFINITION)
         if mark == known.mark:
             return _Kinds(number, mark, known.catalogue)

@@ -20,7 +20,7 @@ from engine.kubeapi.schema.resources import Resource, control_plane
 from engine.log.port import AFTER_FAILURE_S, LogError
 from engine.writing.read_side import ReadSide
 from events.kube_objects import KubeObject
-from projections import changes, object_tables, query
+from projections import changes, object_tables
 from projections.changes import Change
 from projections.port import ProjectionError, Rows
 
@@ -261,7 +261,7 @@ def _batch(
 
     Changes are read up to ``end``. If ``end`` is 0, they are read up to the last number that the views have folded.
     """
-    end = end or query.checkpoint(rows)
+    end = end or changes.checkpoint(rows)
     by_kind: dict[str, list[Change]] = {}
     for change in changes.between(rows, after, end):
         by_kind.setdefault(change.kind, []).append(change)

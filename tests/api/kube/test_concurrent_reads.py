@@ -18,8 +18,8 @@ from engine.kubeapi.schema.resources import Resource
 from engine.writing.read_side import ReadSide
 from events.kube_objects import KubeObject
 from events.validation import manifests
+from projections.changes import checkpoint
 from projections.port import Rows
-from projections.query import checkpoint
 from projections.runner import Projector
 from projections.store import Reader, Store
 from tests.api.kube.client import MERGE, version
