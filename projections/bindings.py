@@ -217,7 +217,8 @@ class Bindings(WorkingSet[Binding]):
         if binding is None:
             return
         affinity = self._placements.workload_affinity(binding.placement)
-        groups = () if affinity is None else tuple(affinity.groups(objects.labels(key_id)))
+        namespace, labels = binding.template.namespace, objects.labels(key_id)
+        groups = () if affinity is None else tuple(affinity.groups(namespace, labels))
         if isinstance(data, decisions.BindingDeclared):
             binding.template_version = objects.number(key_id)
         elif groups == binding.groups:

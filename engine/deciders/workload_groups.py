@@ -34,12 +34,12 @@ def groups_of(binding: Binding, placements: Placements) -> list[Group]:
     affinity = (
         None if claim is None or template is None else placements.get(claim.placement).workload_affinity
     )
-    if affinity is None or template is None or not template.ref.namespace:
+    if affinity is None or template is None:
         return []
     namespace = template.ref.namespace
     return [
         Group(keys.group_key(namespace, label, value, apart=is_apart), is_apart)
-        for label, value, is_apart in affinity.groups(template.labels)
+        for label, value, is_apart in affinity.groups(namespace, template.labels)
     ]
 
 

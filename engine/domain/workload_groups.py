@@ -30,9 +30,9 @@ class WorkloadAffinity(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
     affinity: WorkloadAffinityTerm | None = None
     anti_affinity: WorkloadAffinityTerm | None = None
 
-    def groups(self, labels: Mapping[str, str]) -> list[GroupLabel]:
-        """Return the groups of a workload with these labels."""
-        terms = ((self.affinity, False), (self.anti_affinity, True))
+    def groups(self, namespace: str, labels: Mapping[str, str]) -> list[GroupLabel]:
+        """Return the groups of a workload with these labels; as in Karmada, objects without a namespace have none."""
+        terms = ((self.affinity, False), (self.anti_affinity, True)) if namespace else ()
         return [
             GroupLabel(term.group_by_label_key, labels[term.group_by_label_key], is_apart)
             for term, is_apart in terms
