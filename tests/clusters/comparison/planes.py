@@ -21,7 +21,10 @@ _RETRIED_S: Final = 1.0
 _ATTEMPTS: Final = 10
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
+_WORKS: Final = "/apis/work.karmada.io/v1alpha1/works"
 _LEASES: Final = f"/apis/coordination.k8s.io/v1/namespaces/{fleet.LEASES}/leases"
+_BACKGROUND: Final = {"propagationPolicy": "Background"}
+"""The default for Jobs of this API version is to orphan their pods; kubectl deletes in the background."""
 _MERGE: Final = {"content-type": "application/merge-patch+json"}
 _APPLY: Final = {"content-type": "application/apply-patch+yaml"}
 _EDITED: Final = (
@@ -72,12 +75,22 @@ class Plane:
         return answer.json()["items"]
 
     async def works(self) -> list[dict[str, Any]]:
-        """Return the Works with content; one that is being deleted waits for its agent, which does not exist."""
+        """Return the Works with content that are not being deleted."""
         return [
             work
-            for work in await self.items("/apis/work.karmada.io/v1alpha1/works")
+            for work in await self.items(_WORKS)
             if work["spec"]["workload"].get("manifests") and "deletionTimestamp" not in work["metadata"]
         ]
+
+    async def release_works(self) -> None:
+        """Release deleted Works, as the agents of a Karmada do, until cancelled."""
+        released = {"metadata": {"finalizers": None}}
+        while True:
+            for work in await self.items(_WORKS):
+                if "deletionTimestamp" in work["metadata"]:
+                    url = f"{await self._path_of(work)}/{work['metadata']['name']}"
+                    await self._http.patch(url, json=released, headers=_MERGE)
+            await anyio.sleep(_RETRIED_S)
 
     async def join(self) -> None:
         """Register the clusters, with their statuses."""
@@ -92,19 +105,13 @@ class Plane:
         (await self._http.patch(url, json=status, headers=_MERGE)).raise_for_status()
 
     async def _end_departure(self, name: str) -> None:
-        """Release a leaving cluster, whose agent never confirms that it has removed its workloads."""
+        """Wait until a leaving cluster is gone; release it, as the agent in it would."""
         released = {"metadata": {"finalizers": None}}
-        space = f"{EXECUTION_NAMESPACE_PREFIX}{name}"
-        works = f"/apis/work.karmada.io/v1alpha1/namespaces/{space}/works"
+        url = f"{fleet.CLUSTERS}/{name}"
+        space = f"/api/v1/namespaces/{EXECUTION_NAMESPACE_PREFIX}{name}"
         with anyio.fail_after(_RELEASED_S):
-            while (await self._http.get(f"/api/v1/namespaces/{space}")).is_success:
-                for work in await self.items(works):
-                    url = f"{works}/{work['metadata']['name']}"
-                    await self._http.patch(url, json=released, headers=_MERGE)
-                await self._http.patch(f"{fleet.CLUSTERS}/{name}", json=released, headers=_MERGE)
-                await anyio.sleep(_RETRIED_S)
-            while (await self._http.get(f"{fleet.CLUSTERS}/{name}")).is_success:
-                await self._http.patch(f"{fleet.CLUSTERS}/{name}", json=released, headers=_MERGE)
+            while any([(await self._http.get(path)).is_success for path in (space, url)]):
+                await self._http.patch(url, json=released, headers=_MERGE)
                 await anyio.sleep(_RETRIED_S)
 
     async def prepare(self) -> None:
@@ -163,7 +170,10 @@ class Plane:
             case "create":
                 answer = await self._http.post(path, json=write.value)
             case "delete":
-                answer = await self._http.delete(url)
+                answer = await self._http.delete(url, params=_BACKGROUND)
+            case "recreate":
+                (await self._http.delete(url, params=_BACKGROUND)).raise_for_status()
+                answer = await self._http.post(path, json=write.value)
             case _:
                 answer = await self._replaced(url, write.value)
         return "" if answer.is_success else f"{answer.status_code} {answer.json().get('message')}"

@@ -204,7 +204,10 @@ class WrittenStatuses:
         self._planes = planes
 
     async def run(self) -> None:
-        """There is nothing to follow."""
+        """Release deleted Works until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            for plane in self._planes:
+                tasks.start_soon(plane.release_works)
 
     async def report(self, reports: Sequence[Report]) -> None:
         """Report to both planes; a Work that one of them does not have is left out there."""
@@ -230,6 +233,7 @@ class Agents:
             httpx.AsyncClient(headers=headers, trust_env=False) as owner,
             anyio.create_task_group() as tasks,
         ):
+            tasks.start_soon(self._karmada.release_works)
             for name in fleet.NAMES:
                 await self._authorize(owner, name)
                 tasks.start_soon(self._follow, owner, name)
@@ -261,9 +265,8 @@ class Agents:
                 )
             )
             await self._karmada.write_status(report.work, report.status)
-        self._batches += 1
         for name, batch in batches.items():
-            await self._controls[name].report(f"batch-{self._batches}", batch)
+            await self._send(name, batch)
 
     async def _follow(self, owner: httpx.AsyncClient, cluster: str) -> None:
         position: int | None = None
@@ -272,7 +275,7 @@ class Agents:
                 async for line in self._controls[cluster].follow(position):
                     position = position if line.position is None else line.position
                     if line.work is not None:
-                        self._take(cluster, line.work)
+                        await self._take(cluster, line.work)
             except UnreachableError:
                 await anyio.sleep(_RECONNECT_S)
             except RefusedError:
@@ -281,8 +284,16 @@ class Agents:
                 await self._authorize(owner, cluster)
                 position = None
 
-    def _take(self, cluster: str, work: messages.Work) -> None:
+    async def _take(self, cluster: str, work: messages.Work) -> None:
+        """Remember the newest work of each binding; confirm each removal at once."""
         works = self._works[cluster]
         known = works.get(work.key)
         if known is None or known.version <= work.version:
             works[work.key] = work
+        if work.state == "removed":
+            confirmation = messages.GoneReport(key=work.key, term=work.term, step=work.step)
+            await self._send(cluster, [confirmation])
+
+    async def _send(self, cluster: str, batch: list[messages.Report]) -> None:
+        self._batches += 1
+        await self._controls[cluster].report(f"batch-{self._batches}", batch)

@@ -13,6 +13,9 @@ from tests.clusters.comparison import policies, rebalancers, templates
 _ENDS_ALL: Final = 0.3
 """Share of scenarios whose namespace is deleted in the end."""
 
+_RECREATES: Final = 0.5
+"""Share of deleted templates that are created again at once."""
+
 
 class _Drawing(Protocol):
     """A module that draws objects of some kinds."""
@@ -23,7 +26,7 @@ class _Drawing(Protocol):
 
 
 class Write(Struct, frozen=True):
-    """``verb`` is ``create``, ``update`` or ``delete``."""
+    """``verb`` is ``create``, ``update``, ``delete``, or ``recreate``: deleted and at once created again."""
 
     verb: str
     value: Json
@@ -71,7 +74,8 @@ def writes(seed: int) -> Iterator[Write]:
             continue
         key = rng.choice(sorted(stored))
         if rng.random() < 0.2:
-            yield Write("delete", stored.pop(key))
+            is_recreated = _module_of(stored[key]) is templates and rng.random() < _RECREATES
+            yield Write("recreate", stored[key]) if is_recreated else Write("delete", stored.pop(key))
             continue
         old = stored[key]
         stored[key] = _module_of(old).edited(rng, old)
