@@ -16,6 +16,7 @@ from engine.deciders.state import (
     CapacityRequest,
     Declared,
     Dispatched,
+    Removal,
     ShardState,
     Terms,
 )
@@ -57,9 +58,8 @@ def apply(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
             _apply_eviction(shard.bindings[data.key], data)
         case decisions.CapacityWanted() | decisions.PreemptionDecided():
             _apply_capacity_request(shard, data)
-        case decisions.BindingWithdrawn(key=key):
-            _withdraw(shard.bindings[key], data)
-            needs.forget_applied(shard, key)
+        case decisions.BindingWithdrawn():
+            _withdraw(shard, data, (term, step))
         case decisions.DependenciesDistributed() | decisions.BindingRequired():
             _apply_dependencies(shard, data)
         case (
@@ -220,8 +220,14 @@ def _apply_dependencies(
             needs.apply(shard, data.key, terms)
 
 
-def _withdraw(binding: Binding, data: decisions.BindingWithdrawn) -> None:
+def _withdraw(shard: ShardState, data: decisions.BindingWithdrawn, version: tuple[int, int]) -> None:
+    binding = shard.bindings[data.key]
+    if data.reason == bindings.TEMPLATE_DELETED:
+        # The same step removes all works of the binding.
+        for cluster in binding.works:
+            shard.removals.setdefault(cluster, {})[data.key] = Removal(version, is_withdrawn=True)
     bindings.apply(binding, data)
+    needs.forget_applied(shard, data.key)
     binding.declared = binding.refused = None
     binding.fresh = False
     _unblock(binding)
@@ -283,7 +289,9 @@ def _apply_dispatch(
             binding.works.pop(work.cluster, None)
             # The report describes the removed work; it must not be taken for a report on a later work in this cluster.
             binding.reports.pop(work.cluster, None)
-            shard.removals.setdefault(work.cluster, {})[key] = version
+            awaited = shard.removals.setdefault(work.cluster, {})
+            if key not in awaited or awaited[key].version != version:
+                awaited[key] = Removal(version, is_withdrawn=False)
         else:
             forget_removal(shard, work.cluster, key)
             previous = binding.works.get(work.cluster)

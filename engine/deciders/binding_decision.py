@@ -36,6 +36,8 @@ _STATUS = states.HEALTH | states.CLUSTER
 
 def decide(binding: Binding, flags: int, view: View) -> Outputs[None]:
     """Yield all decisions that a binding needs now, with the links and works that follow from them."""
+    if propagation.is_recreated(binding):
+        yield from _end(binding, flags, view)
     before = binding.generation
     preserved = False
     if flags & _PROPAGATES or (flags & _ADMITS and binding.is_waiting):
@@ -69,6 +71,12 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[None]:
         yield from dependency_requests.decide(binding, view, preserved=preserved)
     if flags & _STATUS or binding.shown or binding.is_suspended:
         yield from status_aggregation.decide(binding, view)
+
+
+def _end(binding: Binding, flags: int, view: View) -> Outputs[None]:
+    """Withdraw the binding of a deleted template with all its works; the new template gets a binding of its own."""
+    preserved = yield from propagation.withdraw(binding, flags, view)
+    yield from dispatch.decide(binding, view, preserved=preserved)
 
 
 def _settle(binding: Binding, view: View) -> Outputs[None]:

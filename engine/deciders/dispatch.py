@@ -9,6 +9,9 @@ A work names the override policies that select its cluster (errors in them are f
 status values to report, the labels with preserved state (see ``state_preservation``), and whether it takes over
 objects that exist already.
 
+If a template is deleted and a new one created under its name, a cluster gets the new work once it has confirmed that
+the former one is gone.
+
 The ResourceQuotas that a FederatedResourceQuota assigns are sent to the clusters it names; no policy or scheduling
 decision is needed (see ``quota_assignments``).
 """
@@ -24,7 +27,7 @@ from engine.deciders import needs, record_sizes, required_bindings, state_preser
 from engine.deciders.facts import Facts
 from engine.deciders.placement_cache import Placements
 from engine.deciders.quota_assignments import Assignments
-from engine.deciders.state import Binding, Declared, Dispatched
+from engine.deciders.state import Binding, Declared, Dispatched, ShardState
 from engine.deciders.step_outputs import Outputs, View
 from engine.domain.bindings import Targets
 from engine.objects import workloads
@@ -98,6 +101,8 @@ def _desired_works(
         # If scheduling failed, the binding may still name a cluster that is no longer a member.
         if cluster in view.facts.leaving or view.facts.fleet.get(cluster) is None:
             continue
+        if _runs_former(view.shard, cluster, binding.key):
+            continue
         overrides: tuple[shapes.OverrideRef, ...] = ()
         if selecting:
             overrides = view.facts.overrides.rules_for(selecting, cluster, view.facts.fleet)
@@ -112,6 +117,15 @@ def _desired_works(
             overwrites=overwrites,
             completions=completions.get(cluster),
         )
+
+
+def _runs_former(shard: ShardState, cluster: str, key: str) -> bool:
+    """Whether a cluster may still run the work of a former template with this key.
+
+    An agent that takes its removal and the new work at once would change the old object instead of replacing it.
+    """
+    removal = shard.removals.get(cluster, {}).get(key)
+    return removal is not None and removal.is_withdrawn
 
 
 def _overwrites(binding: Binding, view: View) -> bool:

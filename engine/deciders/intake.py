@@ -9,7 +9,15 @@ from typing import Final
 
 import msgspec
 
-from engine.deciders import apply_decisions, group_ledgers, needs, quota_ledgers, sharing, waiting_keys
+from engine.deciders import (
+    apply_decisions,
+    group_ledgers,
+    needs,
+    quota_ledgers,
+    required_bindings,
+    sharing,
+    waiting_keys,
+)
 from engine.deciders import state as states
 from engine.deciders.state import Binding, Cause, Need, Rebalancer, Report, ShardState, Template
 from engine.domain import marks
@@ -205,13 +213,22 @@ def _take_report(shard: ShardState, taken: verdicts.Taken, report: health.Worklo
 def _take_removal(shard: ShardState, taken: verdicts.Taken, confirmation: health.WorkloadGone) -> None:
     version = confirmation.term, confirmation.step
     removal = shard.removals.get(confirmation.cluster, {}).get(confirmation.key)
-    if removal is not None and version >= removal:
-        apply_decisions.forget_removal(shard, confirmation.cluster, confirmation.key)
     binding = shard.bindings.get(confirmation.key)
+    if removal is not None and version >= removal.version:
+        apply_decisions.forget_removal(shard, confirmation.cluster, confirmation.key)
+        if binding and removal.is_withdrawn and _lacks_work(shard, binding, confirmation.cluster):
+            touch(shard, confirmation.key, states.HEALTH, taken)
     previous = binding.reports.get(confirmation.cluster) if binding else None
     if binding and previous and version >= (previous.term, previous.step):
         del binding.reports[confirmation.cluster]
         touch(shard, confirmation.key, states.HEALTH, taken)
+
+
+def _lacks_work(shard: ShardState, binding: Binding, cluster: str) -> bool:
+    """Whether a cluster of the binding has no work yet: its work waits for the removal of a former one."""
+    is_target = any(name == cluster for name, _ in binding.clusters)
+    is_target = is_target or cluster in required_bindings.clusters(shard, binding.key)
+    return is_target and cluster not in binding.works
 
 
 def _take_link(shard: ShardState, taken: verdicts.Taken) -> None:

@@ -36,7 +36,7 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[bool]:
     """Declare and claim a binding, release or withdraw it; return whether removed works leave the workload running."""
     template = binding.template
     if template is None:
-        return (yield from _withdraw(binding, view)) or bool(flags & states.ORPHANED)
+        return (yield from withdraw(binding, flags, view))
     holder = _holder(binding, template)
     outcome, chosen = choose(holder, template, view.facts)
     if (
@@ -54,8 +54,6 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[bool]:
             return False
         chosen = None
     if chosen is None:
-        if binding.last_claim is not None and _is_recreated(binding, template):
-            return (yield from _withdraw(binding, view))
         if binding.claim is not None:
             yield decisions.BindingReleased(
                 key=binding.key, policy=binding.claim.policy, reason=_reason(binding.claim, view.facts)
@@ -129,13 +127,14 @@ def _obstacle(
 def _holder(binding: Binding, template: Template) -> shapes.PolicyRef | None:
     """Return the policy that claims the template; before the first claim, the one named by an imported placement."""
     if binding.claim is not None:
-        return None if _is_recreated(binding, template) else binding.claim.policy
+        return binding.claim.policy
     return template.imported.policy if template.imported is not None and binding.declared is None else None
 
 
-def _is_recreated(binding: Binding, template: Template) -> bool:
+def is_recreated(binding: Binding) -> bool:
     """Whether the declared template was deleted, and a new one created under its name, since the last step."""
-    return binding.declared is not None and binding.declared.uid != template.uid
+    template, declared = binding.template, binding.declared
+    return template is not None and declared is not None and declared.uid != template.uid
 
 
 def _retaining_policy(
@@ -163,12 +162,14 @@ def choose(
     return verdict.outcome, None if policy is None else facts.known_policies[policy.ref]
 
 
-def _withdraw(binding: Binding, view: View) -> Outputs[bool]:
+def withdraw(binding: Binding, flags: int, view: View) -> Outputs[bool]:
+    """Withdraw the binding of a deleted template; return whether removed works leave the workload running."""
+    is_orphaned = bool(flags & states.ORPHANED)
     if binding.declared is None:
-        return False
+        return is_orphaned
     preserved = needs.preserves(view.shard, binding)
-    yield decisions.BindingWithdrawn(key=binding.key, reason="TemplateDeleted")
-    return preserved
+    yield decisions.BindingWithdrawn(key=binding.key, reason=bindings.TEMPLATE_DELETED)
+    return preserved or is_orphaned
 
 
 def _reason(claim: Claim, facts: Facts) -> str:

@@ -134,6 +134,13 @@ class Dispatched(Struct, frozen=True, gc=False):
         return hash((self.digest, self.replicas, self.term, self.step))
 
 
+class Removal(Struct, frozen=True, gc=False):
+    """A removal, in step ``version``, that its cluster has not confirmed; ``is_withdrawn``: of a deleted template."""
+
+    version: tuple[int, int]
+    is_withdrawn: bool
+
+
 class Terms(Struct, frozen=True, gc=False):
     """The clusters in which a binding needs an object, and whether its policy overwrites and preserves objects."""
 
@@ -345,7 +352,7 @@ class ShardState(Struct):
     - ``capacity_requests``: those of this shard's bindings; ``unanswered_requests``: those of all shards' bindings to
       which this shard has not responded.
     - ``preemptions``: evictions of this shard's bindings that other bindings request.
-    - ``removals``: removed works not confirmed as gone, by cluster and key, with the version of the removal.
+    - ``removals``: removed works not confirmed as gone, by cluster and key.
     - ``departures``: leaving clusters.
     - ``quota_claims``: claims of this shard's bindings on overall quotas; ``ledgers``: all claims on the quotas that
       this shard owns, by ``keys.quota_key``.
@@ -373,7 +380,7 @@ class ShardState(Struct):
     capacity_requests: dict[str, CapacityRequest] = {}
     unanswered_requests: dict[str, CapacityRequested] = {}
     preemptions: dict[str, list[PreemptionRequested]] = {}
-    removals: dict[str, dict[str, tuple[int, int]]] = {}
+    removals: dict[str, dict[str, Removal]] = {}
     departures: dict[str, Departure] = {}
     quota_claims: dict[str, QuotaClaim] = {}
     ledgers: dict[str, Ledger] = {}

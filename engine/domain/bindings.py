@@ -15,6 +15,9 @@ from events import decisions, shapes
 SUCCESS: Final = "Success"
 """Reason of the condition Scheduled of a scheduled binding."""
 
+TEMPLATE_DELETED: Final = "TemplateDeleted"
+"""Reason to withdraw the binding of a template that was deleted."""
+
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 """The ``schedulerName`` of policies that set none."""
 

@@ -208,8 +208,8 @@ def _take_works(histories: Mapping[str, member_history.History], shard: ShardSta
                 )
     for cluster, removals in shard.removals.items():
         if (history := histories.get(cluster)) is not None:
-            for key, version in removals.items():
-                history.workloads[key] = member_history.WorkloadHistory(version, removed=True)
+            for key, removal in removals.items():
+                history.workloads[key] = member_history.WorkloadHistory(removal.version, removed=True)
 
 
 def _take(history: member_history.History, cluster: str, key: str, known: _RunningWorkload) -> None:

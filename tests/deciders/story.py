@@ -146,6 +146,14 @@ class Story:
         )
         await self.submit(report)
 
+    async def confirm_removal(self, key: str, cluster: str) -> None:
+        """Append the report of a cluster that the workload of its newest removal is gone."""
+        removed = [
+            removal for removal in await self.recorded(works.WorkRemoved, cluster) if removal.key == key
+        ]
+        version = removed[-1].term, removed[-1].step
+        await self.submit(health.WorkloadGone(cluster=cluster, key=key, term=version[0], step=version[1]))
+
     def binding(self, key: str) -> Binding:
         """Return the worker's binding with this key."""
         return self.worker.folds[keys.shard_of(key)].state.bindings[key]

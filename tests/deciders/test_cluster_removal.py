@@ -34,7 +34,7 @@ async def report_deleted(story: Story, work: Running, key: str = WEB, cluster: s
     """Report that the cluster deleted the workload of its newest removal; ``work`` is what it ran before."""
     (removed,) = [removal for removal in await removals(story, cluster) if removal.key == key][-1:]
     assert (removed.term, removed.step) > (work.term, work.step)
-    await story.submit(health.WorkloadGone(cluster=cluster, key=key, term=removed.term, step=removed.step))
+    await story.confirm_removal(key, cluster)
 
 
 async def removals(story: Story, cluster: str = "member1") -> list[works.WorkRemoved]:
@@ -201,10 +201,11 @@ async def test_stale_report_does_not_end_the_wait(story: Story) -> None:
     assert await left_clusters(story) == []
 
 
-async def test_recreated_workload_is_not_awaited_as_a_removal(story: Story) -> None:
-    await story.submit(policy("p", ANYWHERE), deployment("web", 4))
-    await story.submit(inputs.deleted("web"))
-    await story.submit(deployment("web", 4))
+async def test_workload_that_has_returned_is_not_awaited_as_a_removal(story: Story) -> None:
+    await story.submit(policy("p", on("member1")), deployment("web", 4))
+    await story.submit(policy("p", on("member2")))
+    await story.submit(policy("p", on("member1")))
+    await story.submit(policy("p", ANYWHERE))
     work = (await story.running(WEB))["member1"]
     await start_removal(story)
     await report_deleted(story, work)

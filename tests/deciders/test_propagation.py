@@ -1,5 +1,6 @@
 """Claims by policies as stories: precedence, preemption and release."""
 
+import msgspec
 import pytest
 
 from events import decisions, specs, works
@@ -237,12 +238,46 @@ async def test_cluster_propagation_policy_may_select_one_namespace(story: Story)
     assert await claimed_by(story) == ["z-mine"]
 
 
-async def test_recreated_template_has_a_new_uid(story: Story) -> None:
+@pytest.mark.parametrize("is_one_step", [True, False])
+async def test_recreated_template_gets_a_new_binding_and_new_works(story: Story, is_one_step: bool) -> None:
     await story.submit(policy("p", on("member1")), deployment("web", 2))
-    await story.submit(inputs.deleted("web"), deployment("web", 3))
+    await story.write(inputs.deleted("web"))
+    if not is_one_step:
+        await story.settle()
+    await story.submit(deployment("web", 3))
     first, second = await story.recorded(decisions.BindingDeclared)
     assert first.uid != second.uid
+    assert len(await story.recorded(decisions.BindingWithdrawn, WEB)) == 1
+    assert await story.replicas(WEB) == {}, "the former work may still run"
+    await story.restart()
+    await story.confirm_removal(WEB, "member1")
     assert await story.replicas(WEB) == {"member1": 3}
+
+
+async def test_recreated_template_runs_at_once_in_clusters_without_the_former_one(story: Story) -> None:
+    await story.submit(policy("p", on("member1")), deployment("web", 2))
+    await story.submit(policy("p", on("member1", "member2", scheduling=manifests.DUPLICATED)))
+    await story.submit(policy("p", on("member1")), inputs.deleted("web"))
+    await story.submit(policy("p", on("member1", "member3", scheduling=manifests.DUPLICATED)))
+    await story.submit(deployment("web", 3))
+    assert await story.replicas(WEB) == {"member3": 3}
+    await story.confirm_removal(WEB, "member1")
+    assert await story.replicas(WEB) == {"member1": 3, "member3": 3}
+
+
+async def test_workload_that_returns_to_a_cluster_is_not_waited_for(story: Story) -> None:
+    await story.submit(policy("p", on("member1")), deployment("web", 2))
+    await story.submit(policy("p", on("member2")))
+    await story.submit(policy("p", on("member1")))
+    assert await story.replicas(WEB) == {"member1": 2}
+
+
+async def test_workload_keeps_running_if_its_template_is_orphaned_and_recreated_at_once(story: Story) -> None:
+    await story.submit(policy("p", on("member1")), deployment("web", 2))
+    orphaned = msgspec.structs.replace(inputs.deleted("web"), orphans=True)
+    await story.submit(orphaned, deployment("web", 3))
+    (removed,) = await story.recorded(works.WorkRemoved)
+    assert removed.preserved
 
 
 @pytest.mark.parametrize("others", [["red"], []])

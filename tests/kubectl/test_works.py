@@ -10,7 +10,7 @@ from events.json_values import as_object, at
 from tests.builders.manifests import cluster
 from tests.kubectl.commands import Kubectl
 from tests.kubectl.manifests import BOTH, POLICY
-from tests.kubectl.members import in_namespace
+from tests.kubectl.members import in_namespace, uids
 
 JOB: Final = """
 apiVersion: batch/v1
@@ -313,3 +313,17 @@ def test_completions_of_a_job_are_divided_over_its_clusters(kubectl: Kubectl, ov
         for work in [cast("dict[str, Any]", kubectl.json("work", name, "-n", f"karmada-es-{cluster_name}"))]
     ]
     assert sorted(in_works) == [2, 3]
+
+
+def test_replaced_job_runs_again(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", stdin=JOB)
+    members = [in_namespace(kubectl, name) for name in ("member1", "member2")]
+    done = ("get", "job", "web", "-o", "jsonpath={.status.succeeded}")
+    kubectl.until_true(lambda: kubectl(*done) == "5", lambda: kubectl("get", "job", "web", "-o", "yaml"))
+    jobs, binding = [uids(member, "jobs") for member in members], uids(kubectl, "rb")
+    kubectl("replace", "--force", "-f", "-", stdin=JOB)
+    for member, before in zip(members, jobs, strict=True):
+        member.until_true(lambda m=member, b=before: uids(m, "jobs").keys() == b.keys(), lambda: "no Job")
+        assert uids(member, "jobs") != before
+    assert uids(kubectl, "rb") != binding
+    kubectl.until_true(lambda: kubectl(*done) == "5", lambda: kubectl("get", "job", "web", "-o", "yaml"))

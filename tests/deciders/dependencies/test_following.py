@@ -55,7 +55,16 @@ async def test_deleted_dependency_is_removed_and_sent_again_when_recreated(story
     await story.submit(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
     await story.submit(deleted("settings", CONFIG_MAP))
     assert await clusters_running(story, SETTINGS) == []
+    await story.confirm_removal(SETTINGS, "member1")
     await story.submit(settings_map("2"))
+    assert await clusters_running(story, SETTINGS) == ["member1"]
+
+
+async def test_dependency_that_is_recreated_at_once_gets_new_works(story: Story) -> None:
+    await story.submit(with_deps("member1"), settings_map(), referring("web", "ConfigMap/settings"))
+    await story.submit(deleted("settings", CONFIG_MAP), settings_map())
+    assert await clusters_running(story, SETTINGS) == []
+    await story.confirm_removal(SETTINGS, "member1")
     assert await clusters_running(story, SETTINGS) == ["member1"]
 
 
