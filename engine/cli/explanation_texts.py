@@ -29,7 +29,7 @@ def story(explanation: Explained) -> list[str]:
     lines += [f"State:     {name}: {_labels(labels)}" for name, labels in explanation.labels.items()]
     for name, labels in explanation.not_preserved.items():
         lines.append(f"State:     not preserved from {name}: {_labels(labels)}")
-    lines += [f"{f'{heading}:':<11}{text}" for heading, text in summaries.preemption_lines(explanation)]
+    lines += [f"{f'{heading}:':<11}{text}" for heading, text in summaries.further_lines(explanation)]
     return lines
 
 

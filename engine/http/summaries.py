@@ -129,11 +129,13 @@ def _is_kept(explained: Explained) -> bool:
     return explained.condition not in {"", bindings.SUCCESS} and explained.clusters == explained.previous
 
 
-def preemption_lines(explained: Explained) -> Iterator[tuple[str, str]]:
-    """Lines about priority and preemption in an explanation, as (heading, text)."""
+def further_lines(explained: Explained) -> Iterator[tuple[str, str]]:
+    """Lines about waiting works, a refused policy, priority and preemption in an explanation, as (heading, text)."""
     priority, preemption = explained.priority, explained.preemption
     if explained.refused:
         yield "Not applied", f"{explained.refused}; the policy is applied once that is corrected"
+    if explained.former:
+        yield "Waits", f"until the object of the deleted template is gone in {', '.join(explained.former)}"
     if priority is not None:
         by = f"class {priority.class_name}" if priority.class_name else "no class"
         yield "Priority", f"{priority.value} ({priority.fault or by})"

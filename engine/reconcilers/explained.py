@@ -93,6 +93,8 @@ class Explained(Struct, frozen=True, rename="camel"):
     """Override policies of the binding's newest works by cluster, in the order of application."""
     required_by: dict[str, tuple[str, ...]] = {}
     """Clusters in which other bindings need this template, by binding."""
+    former: tuple[str, ...] = ()
+    """Clusters of the binding that get no work until the object of a deleted template of its name is gone there."""
     labels: dict[str, dict[str, str]] = {}
     """Labels with preserved state on the binding's newest works, by cluster."""
     not_preserved: dict[str, dict[str, str]] = {}

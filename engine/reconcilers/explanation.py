@@ -25,7 +25,8 @@ class _Newest(Struct):
 
     ``placed`` is the number of the step that scheduled the binding. ``required`` is the step in which the needs of
     other bindings last changed. ``waits`` is the step since which the engine does not schedule the binding, with the
-    reason (another scheduler, suspended).
+    reason (another scheduler, suspended). ``withdrawn`` is the step that withdrew the binding of a deleted template,
+    ``former`` the clusters that have got no work since its works were removed there.
     ``is_deleted``: the template was deleted after these decisions, and none was created since.
     """
 
@@ -35,6 +36,8 @@ class _Newest(Struct):
     required_by: dict[str, decisions.RequiredBy]
     refused: tuple[recovery.RecordedStep, str] | None = None
     waits: tuple[recovery.RecordedStep, str] | None = None
+    withdrawn: int | None = None
+    former: set[str] = set()
     is_deleted: bool = False
     labels: dict[str, dict[str, str]] = {}
     not_preserved: dict[str, dict[str, str]] = {}
@@ -78,6 +81,7 @@ async def explain(log: port.Log, key: str, at_number: int | None = None) -> Expl
         refused="" if newest.refused is None else newest.refused[1],
         overrides={name: newest.overrides[name] for name in sorted(newest.overrides)},
         required_by={by: newest.required_by[by].clusters for by in sorted(newest.required_by)},
+        former=_former(newest, explained),
         labels={name: newest.labels[name] for name in sorted(newest.labels)},
         not_preserved={name: newest.not_preserved[name] for name in sorted(newest.not_preserved)},
         priority=newest.preemption.priority,
@@ -126,6 +130,7 @@ def _take(newest: _Newest, step: recovery.RecordedStep, data: shapes.Event) -> N
         case decisions.BindingDispatched():
             _apply_dispatched(newest.overrides, data)
             _apply_preserved(newest, data)
+            _apply_removed(newest, step.taken.number, data)
         case decisions.EvictionStarted() | decisions.EvictionFinished():
             _apply_preserved(newest, data)
         case decisions.ClaimRefused():
@@ -145,6 +150,7 @@ def _take(newest: _Newest, step: recovery.RecordedStep, data: shapes.Event) -> N
             newest.required_by.clear()
             newest.refused = newest.waits = None
             newest.is_deleted = reason != NOT_REQUIRED
+            newest.withdrawn = step.taken.number if newest.is_deleted else None
             if not newest.is_deleted:
                 newest.placed, newest.required = None, None
         case _:
@@ -176,6 +182,19 @@ def _apply_dispatched(overrides: dict[str, tuple[str, ...]], dispatched: decisio
             )
         if not overrides.get(work.cluster) or work.state == "removed":
             overrides.pop(work.cluster, None)
+
+
+def _apply_removed(newest: _Newest, number: int, dispatched: decisions.BindingDispatched) -> None:
+    for work in dispatched.works:
+        if work.state == "removed" and number == newest.withdrawn:
+            newest.former.add(work.cluster)
+        else:
+            newest.former.discard(work.cluster)
+
+
+def _former(newest: _Newest, explained: Explained) -> tuple[str, ...]:
+    needed = (name for need in newest.required_by.values() for name in need.clusters)
+    return () if newest.is_deleted else tuple(sorted(newest.former & {*explained.clusters, *needed}))
 
 
 def _explained(key: str, step: recovery.RecordedStep, passes: Sequence[SchedulingPass]) -> Explained | None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from engine.http import summaries
 from engine.placement.explain import ClusterExplanation, GroupExplanation
 from engine.reconcilers import explanation
 from engine.reconcilers.explained import Explained
@@ -138,6 +139,20 @@ async def test_explanation_of_a_deleted_workload_says_that_it_was_deleted() -> N
     assert not (await explained(story)).is_deleted
     await story.submit(inputs.deleted("web"))
     assert (await explained(story)).is_deleted
+
+
+async def test_explanation_names_clusters_in_which_a_former_object_may_still_run() -> None:
+    story = await begun()
+    await story.submit(policy("p", on("member1")), deployment("web"))
+    await story.submit(inputs.deleted("web"))
+    assert (await explained(story)).former == ()
+    await story.submit(policy("p", on("member1", "member2", scheduling=DUPLICATED)), deployment("web"))
+    shown = await explained(story)
+    assert (shown.former, shown.clusters) == (("member1",), {"member1": 1, "member2": 1})
+    lines = list(summaries.further_lines(shown))
+    assert ("Waits", "until the object of the deleted template is gone in member1") in lines
+    await story.confirm_removal(WEB, "member1")
+    assert (await explained(story)).former == ()
 
 
 async def test_object_that_no_policy_places_and_nothing_needs_has_no_explanation() -> None:

@@ -52,7 +52,7 @@ async def explained(story: Story, binding: str, at_number: int | None = None) ->
 
 async def printed_lines(story: Story, binding: str) -> list[str]:
     """Return the printed lines, with times shortened to the part that a story changes."""
-    return list(_lines(summaries.preemption_lines(await explained(story, binding))))
+    return list(_lines(summaries.further_lines(await explained(story, binding))))
 
 
 def _lines(story: Iterator[tuple[str, str]]) -> Iterator[str]:

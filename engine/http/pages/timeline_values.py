@@ -73,7 +73,7 @@ def explanation(explained: Explained) -> Explanation:
         ("Overrides", _by_name(explained.overrides)),
         ("Required by", _by_name(explained.required_by)),
         ("Message", explained.message),
-        *summaries.preemption_lines(explained),
+        *summaries.further_lines(explained),
         ("Decided", summaries.decided(explained)),
         ("Basis", f"step {basis.step} of shard {basis.shard}, rules {basis.release}"),
     ]
