@@ -136,6 +136,15 @@ class KubeObject:
         """Return a copy of the object with these fields of its metadata replaced."""
         return KubeObject({**self.document, "metadata": {**self.metadata, **fields}})
 
+    def without_fields(self, *names: str) -> "KubeObject":
+        """Return a copy of the object without these top-level fields."""
+        return KubeObject({name: item for name, item in self.document.items() if name not in names})
+
+    def without_metadata(self, *names: str) -> "KubeObject":
+        """Return a copy of the object without these fields of its metadata."""
+        kept = {name: item for name, item in self.metadata.items() if name not in names}
+        return self.with_fields({"metadata": kept})
+
 
 class Refusal(Exception):  # noqa: N818  # a control-flow exception for verdicts, not a program error
     """An input that is refused, with the field and the reason."""

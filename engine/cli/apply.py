@@ -165,7 +165,7 @@ def applied(
         elif target.resource == kube_objects.CLUSTER and live.is_ending:
             return kube_objects.refused(target, [_leaving(target.name)], source)
         else:
-            manifest = _without_status(desired).document
+            manifest = desired.without_fields("status").document
             patch = three_way.patch(three_way.last_applied(live), manifest, live.document)
             if not patch:
                 return kube_objects.named(target, "unchanged" + dry_run)
@@ -291,11 +291,6 @@ def _leaving(name: str) -> Problem:
     )
 
 
-def _without_status(value: KubeObject) -> KubeObject:
-    """The object without its status; members and the engine write the status, not users."""
-    return KubeObject({field: item for field, item in value.document.items() if field != "status"})
-
-
 def _at_version(desired: KubeObject, live: KubeObject) -> KubeObject:
     """Return the desired object. If it has no resourceVersion, add that of the live object."""
     return desired.with_fields({"metadata": {"resourceVersion": live.resource_version, **desired.metadata}})
@@ -309,7 +304,7 @@ def _content(value: KubeObject) -> KubeObject:
         # Leave out the marks of the claiming policy: it may claim the object between the two reads that are compared.
         texts = object_at(metadata.pop(name, None))
         metadata[name] = {text: item for text, item in texts.items() if text not in marks.CLAIMS}
-    return _without_status(value).with_fields({"metadata": metadata})
+    return value.without_fields("status").with_fields({"metadata": metadata})
 
 
 def _print_results(outcomes: Iterator[Result], *, as_json: bool) -> int:

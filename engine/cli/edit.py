@@ -35,7 +35,6 @@ _LIMITS: Final = Limits(
 _HEAD: Final = """# Change the object, save the file, and close the editor. An unchanged or empty file changes nothing.
 # The status of the object, and metadata that the server manages, cannot be changed here.
 """
-_SERVER_OWNED: Final = frozenset({"managedFields", "selfLink"})
 _EDITOR: Final = "vi"
 _FILE_NAME_BYTES_MAX: Final = 200
 
@@ -79,10 +78,7 @@ def _file_name(name: str) -> str:
 
 
 def _editable(value: KubeObject) -> KubeObject:
-    fields = {name: item for name, item in value.document.items() if name != "status"}
-    plain = three_way.without_memory(KubeObject(fields))
-    kept = {name: item for name, item in plain.metadata.items() if name not in _SERVER_OWNED}
-    return plain.with_fields({"metadata": kept})
+    return three_way.as_read(value).without_fields("status").without_metadata("selfLink")
 
 
 def _sent(objects: KubeObjects, target: Target, before: KubeObject, after: Json) -> Result:

@@ -31,8 +31,8 @@ def without_memory(value: KubeObject) -> KubeObject:
     if marks.LAST_APPLIED not in value.annotations:
         return value
     kept = {name: text for name, text in value.annotations.items() if name != marks.LAST_APPLIED}
-    metadata = {name: item for name, item in value.metadata.items() if name != "annotations"}
-    return value.with_fields({"metadata": {**metadata, "annotations": kept} if kept else metadata})
+    plain = value.without_metadata("annotations")
+    return plain.with_metadata({"annotations": kept}) if kept else plain
 
 
 def last_applied(live: KubeObject) -> Json:
@@ -81,6 +81,4 @@ def is_conflict(changes: Json, before: Json, now: Json) -> bool:
 
 def as_read(value: KubeObject) -> KubeObject:
     """The object as it is printed: without the last-applied annotation and without ``managedFields``."""
-    plain = without_memory(value)
-    kept = {name: item for name, item in plain.metadata.items() if name != "managedFields"}
-    return plain.with_fields({"metadata": kept})
+    return without_memory(value).without_metadata("managedFields")

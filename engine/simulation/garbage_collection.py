@@ -243,6 +243,5 @@ def _applied(cluster: str, value: KubeObject) -> clusters.MemberObjectApplied:
 
 
 def _written(cluster: str, value: KubeObject, owners: list[Json]) -> clusters.MemberObjectApplied:
-    metadata = {name: field for name, field in value.metadata.items() if name != _OWNERS}
-    metadata |= {_OWNERS: owners} if owners else {}
-    return _applied(cluster, value.with_fields({"metadata": metadata}))
+    plain = value.without_metadata(_OWNERS)
+    return _applied(cluster, plain.with_metadata({_OWNERS: owners}) if owners else plain)

@@ -208,8 +208,7 @@ def clean(value: KubeObject) -> KubeObject:
         }
         if kept:
             metadata[name] = kept
-    fields = {name: item for name, item in value.document.items() if name != "status"}
-    return KubeObject(fields | {"metadata": metadata})
+    return value.without_fields("status").with_fields({"metadata": metadata})
 
 
 def placement_of(binding: Binding) -> imported_placements.ImportedPlacement:
@@ -367,11 +366,7 @@ def _with_placement(value: KubeObject, placement: imported_placements.ImportedPl
 
 def _without_digests(value: KubeObject) -> KubeObject:
     """Return a Secret without its values, of which an observer has digests only; any other object as it is."""
-    if value.kind != "Secret":
-        return value
-    return KubeObject(
-        {name: item for name, item in value.document.items() if name not in observation.SECRET_FIELDS}
-    )
+    return value.without_fields(*observation.SECRET_FIELDS) if value.kind == "Secret" else value
 
 
 def _group_kind(value: KubeObject) -> _GroupKind:

@@ -83,11 +83,9 @@ def shown(value: KubeObject) -> KubeObject:
     if begun is not None:
         computed: Json = {"qosClass": _quality(value.object_at("spec"))} if kind == vocabulary.POD else {}
         value = value.with_fields({"status": {**begun, **computed, **value.object_at("status")}})
-    metadata = value.metadata
-    if kind in _WITHOUT_GENERATION and "generation" in metadata:
-        plain = {name: item for name, item in metadata.items() if name != "generation"}
-        value = value.with_fields({"metadata": plain})
-    if kind == _OF_ONE_GENERATION and metadata:
+    if kind in _WITHOUT_GENERATION and "generation" in value.metadata:
+        value = value.without_metadata("generation")
+    if kind == _OF_ONE_GENERATION and value.metadata:
         value = value.with_metadata({"generation": 1})
     return value
 

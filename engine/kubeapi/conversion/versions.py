@@ -31,7 +31,7 @@ def stored_secret(value: KubeObject) -> KubeObject:
     if _TEXTS not in document:
         return value
     texts, data = as_object(document[_TEXTS]), as_object(document.get(_DATA) or {})
-    rest = KubeObject({name: item for name, item in document.items() if name != _TEXTS})
+    rest = value.without_fields(_TEXTS)
     if not document[_TEXTS]:
         return rest
     if texts is None or data is None or not all(isinstance(text, str) for text in texts.values()):

@@ -333,9 +333,6 @@ def is_of_status(entry: Json) -> bool:
 
 def replaced(value: KubeObject, entries: Iterable[Json] | None) -> KubeObject:
     """Return the object with these entries, or without ``managedFields`` if there are none."""
-    metadata = dict(value.metadata)
-    metadata.pop("managedFields", None)
     listed = list(entries or ())
-    if listed:
-        metadata["managedFields"] = listed
-    return value.with_fields({"metadata": metadata})
+    plain = value.without_metadata("managedFields")
+    return plain.with_metadata({"managedFields": listed}) if listed else plain

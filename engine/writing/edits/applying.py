@@ -81,12 +81,10 @@ def with_path_identity(writer: Writer, value: KubeObject) -> KubeObject:
 
     The namespace of a cluster-scoped object is removed, as in Kubernetes.
     """
-    metadata = value.metadata
-    if not writer.namespace and "namespace" in metadata:
-        metadata = {name: item for name, item in metadata.items() if name != "namespace"}
-        value = value.with_fields({"metadata": metadata})
+    if not writer.namespace and "namespace" in value.metadata:
+        value = value.without_metadata("namespace")
     identity = {"name": writer.name, "namespace": writer.namespace}
-    missing = {name: text for name, text in identity.items() if text and not metadata.get(name)}
+    missing = {name: text for name, text in identity.items() if text and not value.metadata.get(name)}
     return value.with_metadata(missing) if missing else value
 
 

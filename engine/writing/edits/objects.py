@@ -247,10 +247,7 @@ def completed(writer: Writer, live: KubeObject | None, edited: Edited) -> Edited
 
 def not_ended(new: KubeObject) -> KubeObject:
     """Return a new object without a time of deletion, as of an object that was exported while it was terminating."""
-    ending = ("deletionTimestamp", "deletionGracePeriodSeconds")
-    return new.with_fields(
-        {"metadata": {name: item for name, item in new.metadata.items() if name not in ending}}
-    )
+    return new.without_metadata("deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 def filled_in(writer: Writer, live: KubeObject | None, value: KubeObject) -> KubeObject:

@@ -21,7 +21,7 @@ from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.members.planes import MemberPlanes
 from engine.http.kube.members.registries import SOURCE, Registries
-from engine.http.kube.members.snapshots import Name, SnapshotPlane, without_version
+from engine.http.kube.members.snapshots import Name, SnapshotPlane
 from engine.http.kube.members.watches import MemberWatches
 from engine.http.kube.routing import Guard, KubeApi, Verb
 from engine.kubeapi.errors import status_objects
@@ -98,7 +98,7 @@ class _SelectedObjects(SnapshotPlane):
             value for _, value in await registries.selected_objects(self._members, api_path, lambda _: True)
         ]
         self._versions[resource.qualified] = {self._key(value): value.resource_version for value in values}
-        return [without_version(value) for value in values]
+        return [value.without_metadata("resourceVersion") for value in values]
 
     def version(self, resource: Resource, value: KubeObject) -> str:
         """The resourceVersion that an object of the newest snapshot has in its own cluster."""

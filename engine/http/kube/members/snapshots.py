@@ -118,7 +118,7 @@ class SnapshotPlane(abc.ABC):
             await share.pause()
             name = self._key(value)
             old = before.items.get(name)
-            if old is None or without_version(old[1]) != value:
+            if old is None or old[1].without_metadata("resourceVersion") != value:
                 items[name] = (number, value.with_metadata({"resourceVersion": str(number)}))
             else:
                 # Keep the old object instead of the equal new one, so that snapshots share unchanged objects in memory.
@@ -139,9 +139,3 @@ class SnapshotPlane(abc.ABC):
     def last_number(self) -> int:
         """The highest resourceVersion that this API has returned."""
         return self._last_number
-
-
-def without_version(value: KubeObject) -> KubeObject:
-    """Return an object without its resourceVersion."""
-    metadata = {key: item for key, item in value.metadata.items() if key != "resourceVersion"}
-    return value.with_fields({"metadata": metadata})
