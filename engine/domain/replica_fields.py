@@ -1,8 +1,10 @@
-"""The fields of an object that hold its number of replicas, and a Job's completions."""
+"""The fields of a template that differ between clusters before overrides: replicas, a Job's completions, labels."""
 
-from typing import Final, cast
+from collections.abc import Mapping
+from typing import Final
 
 from events import shapes, vocabulary
+from events.json_values import Json, object_at
 
 _REPLICAS: Final = ("spec", "replicas")
 _PARALLELISM: Final = ("spec", "parallelism")
@@ -29,18 +31,26 @@ def is_default(declared: str) -> bool:
     return not declared or path_of("", "", declared) == _REPLICAS
 
 
-def with_counts(
-    value: dict[str, object], path: Path, replicas: int | None, completions: int | None
-) -> dict[str, object]:
-    """Return an object with the replicas and completions of a work; None leaves a field as it is."""
+def with_counts(value: Json, declared: str, replicas: int | None, completions: int | None) -> Json:
+    """Return an object with the replicas and completions of a work; None leaves a field as it is.
+
+    ``declared`` is the path of the replicas that the kind's interpreter declares, or empty.
+    """
     if replicas is not None:
+        path = path_of(str(value.get("apiVersion")), str(value.get("kind")), declared)
         value = with_field(value, path, replicas)
     return value if completions is None else with_field(value, _COMPLETIONS, completions)
 
 
-def with_field(value: dict[str, object], path: Path, new: object) -> dict[str, object]:
+def with_labels(value: Json, labels: Mapping[str, str]) -> Json:
+    """Return an object with the labels of a work, which take precedence over its own."""
+    if not labels:
+        return value
+    metadata = object_at(value, "metadata")
+    return {**value, "metadata": {**metadata, "labels": {**object_at(metadata, "labels"), **labels}}}
+
+
+def with_field(value: Json, path: Path, new: object) -> Json:
     """Return a copy of an object with another value at a path, created where missing; the original is unchanged."""
     name, *rest = path
-    child = value.get(name)
-    child_fields = cast("dict[str, object]", child) if isinstance(child, dict) else {}
-    return {**value, name: with_field(child_fields, tuple(rest), new) if rest else new}
+    return {**value, name: with_field(object_at(value, name), tuple(rest), new) if rest else new}

@@ -64,10 +64,8 @@ def workload_object(
     }
     result.pop("status", None)
     if workload.replicas is not None and ref.kind not in templates.COUNTED_BY_MEMBERS:
-        path = replica_fields.path_of(
-            ref.api_version, ref.kind, replica_fields.declared_path(workload.source.reading)
-        )
-        result = replica_fields.with_counts(result, path, workload.replicas, workload.completions)
+        declared = replica_fields.declared_path(workload.source.reading)
+        result = replica_fields.with_counts(result, declared, workload.replicas, workload.completions)
     if status := statuses.status(state, workload):
         result["status"] = status
     return KubeObject(result)

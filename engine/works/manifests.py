@@ -19,7 +19,7 @@ from engine.overrides import policies as overrides_policies
 from engine.works import template_loading, templates
 from engine.works.templates import EMPTY, Template
 from events import codec, health, limits, policies, shapes, specs, topics, works
-from events.json_values import DECODING_ERRORS, object_at
+from events.json_values import DECODING_ERRORS
 from events.kube_objects import KubeObject
 from events.records import is_deeper
 
@@ -199,15 +199,9 @@ def render(
         value = _OBJECT.decode(template)
     except DECODING_ERRORS:
         return Rendered(fault="the template can't be read")
-    path = replica_fields.path_of(
-        str(value.get("apiVersion")), str(value.get("kind")), render_input.replicas_at
-    )
-    value = replica_fields.with_counts(value, path, replicas, render_input.completions)
-    if render_input.labels:
-        metadata = object_at(value, "metadata")
-        labels = {**object_at(metadata, "labels"), **dict(render_input.labels)}
-        value = {**value, "metadata": {**metadata, "labels": labels}}
-    application_state = application.OverrideApplication(KubeObject(value))
+    counted = replica_fields.with_counts(value, render_input.replicas_at, replicas, render_input.completions)
+    labelled = replica_fields.with_labels(counted, dict(render_input.labels))
+    application_state = application.OverrideApplication(KubeObject(labelled))
     for ref, overriders in rules:
         try:
             for raw in overriders:
@@ -223,6 +217,9 @@ def render(
         return _fault(f"overrides leave {len(manifest)} bytes, more than {limits.RECORD_BYTES_MAX}")
     if replicas is None:
         return Rendered(manifest=manifest, template=templates.read(manifest))
+    path = replica_fields.path_of(
+        str(value.get("apiVersion")), str(value.get("kind")), render_input.replicas_at
+    )
     count_value = overridden.at(*path)
     count = 1 if count_value is None else count_value
     if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= limits.REPLICAS_MAX:

@@ -6,14 +6,14 @@ overriders that apply are listed in Karmada's annotations; the caller applies th
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Final, TypedDict, cast
+from typing import Final, TypedDict
 
 import msgspec
 from msgspec import UNSET, Struct
 
 from engine.domain import federated_quotas, marks, namespaces, replica_fields
 from events import decisions, shapes, vocabulary
-from events.json_values import DECODING_ERRORS, Json
+from events.json_values import DECODING_ERRORS, Json, as_object, object_at
 from events.kube_fields import Condition, ObjectMeta, OwnerReference
 from events.kube_objects import KubeObject
 from projections.documents import field_owners
@@ -219,28 +219,22 @@ def _head(work: Work) -> KubeObject:
 
 
 def _manifest(work: Work, template: ObjectRow) -> KubeObject:
-    ref = work.template
+    ref, head = work.template, _head(work)
     try:
         manifest = msgspec.json.decode(template.manifest, type=Json)
     except DECODING_ERRORS:
-        return _head(work)
-    metadata: Json = {"name": ref.name, **({"namespace": ref.namespace} if ref.namespace else {})}
-    template_metadata = cast("Json", manifest.get("metadata", {}))
-    for name in ("labels", "annotations"):
-        if name in template_metadata:
-            metadata[name] = template_metadata[name]
-    if work.labels:
-        metadata["labels"] = {**cast("Json", metadata.get("labels") or {}), **work.labels}
-    spec = manifest.get("spec")
-    if isinstance(spec, dict) and (ref.api_version, ref.kind) == vocabulary.JOB:
+        return head
+    texts = object_at(manifest, "metadata")
+    metadata = {**head.metadata, **{name: texts[name] for name in ("labels", "annotations") if name in texts}}
+    spec = as_object(manifest.get("spec"))
+    if spec is not None and (ref.api_version, ref.kind) == vocabulary.JOB:
         # Agents apply a Job without it: the control plane deletes the Job.
-        cast("Json", spec).pop("ttlSecondsAfterFinished", None)
-    if work.replicas is not None and isinstance(spec, dict):
+        spec.pop("ttlSecondsAfterFinished", None)
+    if work.replicas is not None and spec is not None:
         declared = replica_fields.declared_path(work.reading)
-        path = replica_fields.path_of(ref.api_version, ref.kind, declared)
-        manifest = replica_fields.with_counts(manifest, path, work.replicas, work.completions)
+        manifest = replica_fields.with_counts(manifest, declared, work.replicas, work.completions)
     manifest.pop("status", None)
-    return KubeObject({**manifest, "metadata": metadata})
+    return KubeObject(replica_fields.with_labels({**manifest, "metadata": metadata}, work.labels))
 
 
 def _status(work: Work) -> _Status:
