@@ -101,25 +101,13 @@ class Selection:
             for index_key, cell in cells.items()
         )
 
-    def closeness(self, template: Template) -> int:
-        """Return the closeness of the best match: `BY_NAME`, `BY_LABELS`, `BY_KIND`, or else `UNSELECTED`."""
-        return max((self._closest(cells, template) for cells in self._cells(template)), default=UNSELECTED)
-
     def selects(self, template: Template) -> bool:
-        return any(self._closest(cells, template) for cells in self._cells(template))
-
-    def _cells(self, template: Template) -> Iterator[_Cells]:
         for scope in scopes_of(template):
-            cells = self._scopes.get(scope)
-            if cells is not None:
-                yield cells
-
-    @staticmethod
-    def _closest(cells: _Cells, template: Template) -> int:
-        for index_key in template_index_keys(template):
-            if index_key in cells and is_met(cells[index_key], template):
-                return index_key[0]
-        return UNSELECTED
+            cells = self._scopes.get(scope, {})
+            for index_key in template_index_keys(template) if cells else ():
+                if index_key in cells and is_met(cells[index_key], template):
+                    return True
+        return False
 
 
 NO_SELECTION: Final = Selection(())
