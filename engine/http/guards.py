@@ -15,7 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine.http.errors import RefusalError
-from engine.http.incoming_requests import READS
+from engine.http.incoming_requests import READS, bearer_token
 from engine.http.pages import errors
 from engine.http.sessions import LOGIN_SECONDS, SESSION_SECONDS, Sessions
 
@@ -104,8 +104,7 @@ class Guard:
 
     def _is_authenticated(self, scope: Scope) -> bool:
         headers = Headers(scope=scope)
-        scheme, _, token = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and self._sessions.is_token(token.strip()):
+        if self._sessions.is_token(bearer_token(headers)):
             return True
         # Browsers attach cookies to requests made by any site, so a cookie never permits writes (CSRF).
         return scope["method"] in READS and self._sessions.is_open(

@@ -6,6 +6,7 @@ the server's own address, and configured names. Bodies are read with a size limi
 """
 
 import asyncio
+import hmac
 import ipaddress
 import re
 from collections.abc import Awaitable, Callable, Generator, Iterable
@@ -39,6 +40,18 @@ _NAME: Final = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-
 
 HostRefusal = Callable[[Request, str], Awaitable[Response]]
 """A function that returns the response to a request whose host (the second argument) is refused."""
+
+
+def bearer_token(headers: Headers) -> str:
+    """The token in the header Authorization; empty without the header, or if its scheme is another one."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def is_same(text: str, secret: str) -> bool:
+    """Compare a client's text with a secret, in a time that does not depend on their content."""
+    # As bytes, because compare_digest refuses text that is not ASCII.
+    return hmac.compare_digest(text.encode("utf-8", "replace"), secret.encode())
 
 
 class Hosts:

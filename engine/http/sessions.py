@@ -5,15 +5,15 @@ ids is derived from the token. So all replicas of a log accept an id, and none h
 never a cookie, because browsers send cookies to every port of a host.
 """
 
-import base64
-import hashlib
-import hmac
 import math
 import secrets
 from collections.abc import Callable
 from typing import Final
 
 from msgspec import Struct
+
+from engine.http.incoming_requests import is_same
+from engine.kubeapi.rights import service_tokens
 
 SESSION_SECONDS: Final = 8 * 3_600
 LOGIN_SECONDS: Final = 900
@@ -38,19 +38,19 @@ class Sessions:
     """Create and check session ids; ``clock`` returns seconds since 1970."""
 
     def __init__(self, token: str, login: Login, clock: Callable[[], float]) -> None:
-        self._token = token.encode()
+        self._token = token
         self._login = login
         self._clock = clock
-        self._key = hmac.digest(self._token, _PURPOSE, "sha256")
+        self._key = service_tokens.signature_of(_PURPOSE, token.encode())
 
     def is_token(self, token: str) -> bool:
-        # Constant-time comparison; as bytes, because compare_digest refuses text that is not ASCII.
-        return hmac.compare_digest(token.encode("utf-8", "replace"), self._token)
+        return is_same(token, self._token)
 
     def is_login(self, code: str) -> bool:
         """Whether ``code`` is the login code and has not expired."""
-        is_same = hmac.compare_digest(code.encode("utf-8", "replace"), self._login.code.encode())
-        return bool(self._login.code) and is_same and self._clock() < self._login.until_s
+        return (
+            is_same(code, self._login.code) and bool(self._login.code) and self._clock() < self._login.until_s
+        )
 
     def new(self) -> str:
         payload = f"{secrets.token_urlsafe(_ID_BYTES)}.{int(self._clock()) + SESSION_SECONDS}"
@@ -62,14 +62,11 @@ class Sessions:
         expires = payload.rpartition(".")[2]
         if len(session_id) > _CHARS_MAX or not (expires.isascii() and expires.isdecimal()):
             return False
-        is_signed = hmac.compare_digest(
-            signature.encode("utf-8", "replace"), self._signature(payload).encode()
-        )
-        return is_signed and self._clock() < int(expires)
+        return is_same(signature, self._signature(payload)) and self._clock() < int(expires)
 
     def _signature(self, payload: str) -> str:
-        digest = hmac.digest(self._key, payload.encode("utf-8", "replace"), hashlib.sha256)
-        return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+        digest = service_tokens.signature_of(payload.encode("utf-8", "replace"), self._key)
+        return service_tokens.base64url(digest).decode()
 
 
 def new_code() -> str:

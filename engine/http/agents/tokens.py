@@ -4,12 +4,12 @@ A token stays valid after its cluster has left, so that the agent can still rece
 cluster joins under that name.
 """
 
-import hmac
 from typing import Final
 
 from starlette.requests import Request
 
 from engine.http.errors import RefusalError
+from engine.http.incoming_requests import bearer_token, is_same
 from engine.kubeapi.rights import service_tokens
 from projections.clusters import Cluster
 
@@ -26,7 +26,7 @@ def agent_token(servers_token: str, cluster: Cluster) -> str:
 
 def is_servers_own(servers_token: str, request: Request) -> bool:
     """Whether the request carries the server's own (administrator's) token."""
-    return hmac.compare_digest(_bearer_token(request).encode("utf-8", "replace"), servers_token.encode())
+    return is_same(bearer_token(request.headers), servers_token)
 
 
 def read(servers_token: str, request: Request, name: str) -> str | None:
@@ -37,7 +37,7 @@ def read(servers_token: str, request: Request, name: str) -> str | None:
     if is_servers_own(servers_token, request):
         return None
     try:
-        claims = service_tokens.read(_bearer_token(request), service_tokens.key_of(servers_token), 0)
+        claims = service_tokens.read(bearer_token(request.headers), service_tokens.key_of(servers_token), 0)
     except service_tokens.TokenError as error:
         raise RefusalError(401, "authorization", str(error), _REMEDY) from None
     if not claims.agent or claims.agent != name:
@@ -53,8 +53,3 @@ def check(uid: str | None, cluster: Cluster | None) -> None:
         raise RefusalError(
             403, "authorization", "the token belongs to an earlier cluster of this name", _REMEDY
         )
-
-
-def _bearer_token(request: Request) -> str:
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else ""

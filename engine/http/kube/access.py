@@ -7,7 +7,6 @@ which they were issued exists. Roles and bindings are read from the views, and r
 """
 
 import asyncio
-import hmac
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from typing import Final
 from urllib.parse import unquote
@@ -15,6 +14,7 @@ from urllib.parse import unquote
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
+from engine.http.incoming_requests import bearer_token, is_same
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.request_acts import act_at, act_of
 from engine.http.kube.routing import Plane
@@ -133,7 +133,7 @@ class Users:
         self._plane = plane
         self._member_plane = member_plane
         self._authorizer = authorizer
-        self._token = token.encode()
+        self._token = token
         self._key = service_tokens.key_of(token)
         self._clock_ms = clock_ms
 
@@ -143,10 +143,9 @@ class Users:
         A valid client certificate takes precedence over a token.
         """
         headers = request.headers
-        scheme, _, token = headers.get("authorization", "").partition(" ")
         user = self._certified(request.scope.get(client_certificates.SCOPE_KEY))
-        if user is None and scheme.lower() == "bearer":
-            user = await self.user_of(token.strip())
+        if user is None and (token := bearer_token(headers)):
+            user = await self.user_of(token)
         if user is None:
             raise status_objects.unauthorized()
         return await self._acting(user, headers)
@@ -157,7 +156,7 @@ class Users:
         A token without audiences is valid for this server.
         """
         is_here = service_tokens.ISSUER in audiences
-        if hmac.compare_digest(token.encode("utf-8", "replace"), self._token):
+        if is_same(token, self._token):
             return ADMIN if is_here else None
         name, secret = bootstrap_tokens.split(token)
         if name:

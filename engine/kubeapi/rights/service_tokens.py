@@ -54,7 +54,7 @@ def key_of(secret: str) -> bytes:
 def signed(claims: Claims, key: bytes) -> str:
     """Return the signed token; equal claims give equal tokens."""
     content = b".".join((base64url(_HEAD), base64url(msgspec.json.encode(claims))))
-    return b".".join((content, base64url(_signature(content, key)))).decode()
+    return b".".join((content, base64url(signature_of(content, key)))).decode()
 
 
 def read(token: str, key: bytes, now_s: int) -> Claims:
@@ -63,7 +63,7 @@ def read(token: str, key: bytes, now_s: int) -> Claims:
     content, _dot, signature = encoded.rpartition(b".")
     if len(encoded) > TOKEN_BYTES_MAX or encoded.count(b".") != _PARTS - 1:
         raise TokenError("no token of this server")
-    if not hmac.compare_digest(base64url(_signature(content, key)), signature):
+    if not hmac.compare_digest(base64url(signature_of(content, key)), signature):
         raise TokenError("signed with another key")
     # Decoded only after the signature matched: until then the claims are untrusted input.
     claims = msgspec.json.decode(_bytes(content.partition(b".")[2]), type=Claims)
@@ -72,7 +72,8 @@ def read(token: str, key: bytes, now_s: int) -> Claims:
     return claims
 
 
-def _signature(content: bytes, key: bytes) -> bytes:
+def signature_of(content: bytes, key: bytes) -> bytes:
+    """Return the HMAC-SHA-256 of some content."""
     return hmac.digest(key, content, "sha256")
 
 
