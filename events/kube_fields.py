@@ -1,6 +1,6 @@
 """Fields of Kubernetes objects that Reballast writes itself: their names in JSON, and their types.
 
-These are types of plain dictionaries, which cost nothing at run time.
+They are types of plain dictionaries, which cost nothing at run time.
 """
 
 from typing import Final, NotRequired, TypedDict
@@ -32,6 +32,18 @@ class OwnerReference(TypedDict):
     uid: str
     controller: bool
     blockOwnerDeletion: NotRequired[bool]
+
+
+def controlled_by(api_version: str, kind: str, name: str, uid: str) -> OwnerReference:
+    """Return the reference to the controller of an object, whose foreground deletion waits for the object."""
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "name": name,
+        "uid": uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
 
 
 class ManagedFieldsEntry(TypedDict, total=False):

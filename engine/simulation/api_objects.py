@@ -22,9 +22,9 @@ from engine.simulation import (
 from engine.simulation.specs import uid
 from engine.simulation.state import MemberState, Unmanaged, Workload
 from engine.works import templates
-from events import times
+from events import times, vocabulary
 from events.json_values import Json, as_object, object_at, objects_at
-from events.kube_fields import OwnerReference
+from events.kube_fields import OwnerReference, controlled_by
 from events.kube_objects import KubeObject
 
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
@@ -217,14 +217,11 @@ def owner_of_pods(state: MemberState, workload: Workload) -> OwnerReference:
     """Return the owner reference of a pod: its workload, or the ReplicaSet of a Deployment."""
     if workload.ref.kind != "Deployment":
         return owned_by(state, workload)
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "name": replica_sets.name(workload.ref.name, workload.template.digest),
-        "uid": uids.of_replica_set(state.spec.name, workload.object_key, workload.template.digest),
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
+    digest = workload.template.digest
+    name = replica_sets.name(workload.ref.name, digest)
+    return controlled_by(
+        *vocabulary.REPLICA_SET, name, uids.of_replica_set(state.spec.name, workload.object_key, digest)
+    )
 
 
 def owned_by(state: MemberState, workload: Workload) -> OwnerReference:

@@ -10,6 +10,7 @@ from engine.kubeapi.admission.rules.core import WITH_NODE_PORTS
 from engine.simulation import addresses
 from engine.simulation.specs import uid
 from events.json_values import Json, as_list, objects_at
+from events.kube_fields import controlled_by
 from events.kube_objects import KubeObject
 
 _SERVICE_NAME: Final = "kubernetes.io/service-name"
@@ -91,14 +92,7 @@ def _slice(cluster: str, service: KubeObject, pods: list[KubeObject]) -> KubeObj
     namespace, name = service.key
     selector = service.object_at("spec", "selector")
     chosen = [pod for pod in pods if selector.items() <= pod.labels.items() and pod.at("status", "podIP")]
-    owner = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "name": name,
-        "uid": service.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
+    owner = controlled_by("v1", "Service", name, service.uid)
     return KubeObject(
         {
             "apiVersion": "discovery.k8s.io/v1",

@@ -14,6 +14,7 @@ from engine.simulation.specs import RELEASE, uid
 from engine.simulation.state import MemberState
 from events import times
 from events.json_values import Json
+from events.kube_fields import controlled_by
 from events.kube_objects import KubeObject
 
 _DNS: Final = "coredns"
@@ -132,14 +133,7 @@ def _object(
 
 
 def _owned(state: MemberState, value: KubeObject, kind: str, name: str) -> KubeObject:
-    owner: Json = {
-        "apiVersion": "apps/v1",
-        "kind": kind,
-        "name": name,
-        "uid": uid(state.spec.name, kind, namespaces.SYSTEM, name),
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
+    owner = controlled_by("apps/v1", kind, name, uid(state.spec.name, kind, namespaces.SYSTEM, name))
     return value.with_metadata({"ownerReferences": [owner]})
 
 

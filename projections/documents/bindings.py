@@ -9,7 +9,7 @@ from engine.domain import marks
 from engine.domain.bindings import SUCCESS, Claim
 from engine.domain.workload_groups import GroupLabel
 from events import decisions, keys, shapes
-from events.kube_fields import Condition, ObjectMeta, OwnerReference
+from events.kube_fields import Condition, ObjectMeta, controlled_by
 from events.kube_objects import KubeObject
 from events.validation.known_kinds import WORK_GROUP
 from projections.bindings import Binding, Status
@@ -91,14 +91,7 @@ def _metadata(binding: Binding, applied: bytes | None, dependents: Dependents) -
     if binding.dependencies or (binding.claim is not None and binding.claim.propagate_deps):
         annotations[_DEPENDENCIES] = msgspec.json.encode(binding.dependencies or None).decode()
         finalizers.append(_DISTRIBUTOR)
-    owner: OwnerReference = {
-        "apiVersion": template.api_version,
-        "kind": template.kind,
-        "name": template.name,
-        "uid": binding.template_uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
+    owner = controlled_by(template.api_version, template.kind, template.name, binding.template_uid)
     metadata: ObjectMeta = {"name": keys.binding_name(template.kind, template.name)}
     if template.namespace:
         metadata["namespace"] = template.namespace

@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct
 from engine.domain import federated_quotas, marks, namespaces, replica_fields
 from events import decisions, shapes, vocabulary
 from events.json_values import DECODING_ERRORS, Json, as_object, object_at
-from events.kube_fields import Condition, ObjectMeta, OwnerReference
+from events.kube_fields import Condition, ObjectMeta, OwnerReference, controlled_by
 from events.kube_objects import KubeObject
 from projections.documents import field_owners
 from projections.documents.member_statuses import apply_failure_message, member_status
@@ -159,14 +159,7 @@ def _owner(work: Work, template: ObjectRow | None) -> OwnerReference | None:
     ref = work.template
     if template is None or (ref.api_version, ref.kind) != namespaces.KIND:
         return None
-    return {
-        "apiVersion": ref.api_version,
-        "kind": ref.kind,
-        "name": ref.name,
-        "uid": template.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
+    return controlled_by(ref.api_version, ref.kind, ref.name, template.uid)
 
 
 def _applied(work: Work, policies: Mapping[shapes.OverrideRef, bytes]) -> dict[str, str]:
