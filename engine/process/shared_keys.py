@@ -28,7 +28,7 @@ from engine.identity import certificates, sealing, server_token
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.log.port import LogError
 from engine.writing.edits import authorized
-from engine.writing.mutations import Edit, Edited, Problem, Target
+from engine.writing.mutations import Edit, Edited, Target
 from engine.writing.object_changes import Change, Removal
 from engine.writing.read_side import ReadSide
 from engine.writing.write_api import ProjectedObjects, WriteApi
@@ -166,7 +166,8 @@ async def _requested_keys(
             await asyncio.sleep(_POLL_SECONDS)
         return None
     finally:
-        await write_api.change_known(Removal(target=_target(name), now_ms=0))
+        with contextlib.suppress(StatusError):  # the request stays, which does no harm
+            await write_api.change_known(Removal(target=_target(name), now_ms=0))
 
 
 def _opened(text: str, own: X25519PrivateKey, fingerprint: str) -> Keys | None:
@@ -211,10 +212,7 @@ def _keep(directory: Path, keys: Keys) -> None:
 
 async def _change(write_api: WriteApi, name: str, edit: Edit) -> KubeObject:
     """Carry out an edit; return the object after it."""
-    answer = await write_api.change_known(Change(target=_target(name), edit=edit))
-    if isinstance(answer, Problem):
-        raise StatusError(503, "ServiceUnavailable", answer.reason)
-    return answer.mutated.value
+    return (await write_api.change_known(Change(target=_target(name), edit=edit))).mutated.value
 
 
 def _target(name: str) -> Target:

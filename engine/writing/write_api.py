@@ -18,6 +18,7 @@ import anyio.to_thread
 from msgspec import Struct
 
 from engine.karmada.default_tolerations import TolerationSeconds
+from engine.kubeapi.errors import status_objects
 from engine.log import port
 from engine.writing import tracing
 from engine.writing.execution import (
@@ -169,12 +170,12 @@ class WriteApi:
         attempt = Attempt(0, mutation, tracing.CURRENT.get(), body_bytes)
         return raised((await self._execution.carry_out([attempt], dry_run=True, source=source))[0])
 
-    async def change_known(self, mutation: Mutation) -> Written | Problem:
+    async def change_known(self, mutation: Mutation) -> Written:
         """Carry out a mutation; while its outcome is unknown, repeat it, up to ``_TRIES_MAX`` times in all.
 
         Use it only for mutations that do no harm when repeated.
 
-        Raises the errors of ``change``.
+        Raises the errors of ``change``, and StatusError (503) if the mutation is not carried out.
         """
         answer = await self.change(mutation, source=SERVER_SOURCE)
         for _ in range(_TRIES_MAX - 1):
@@ -182,6 +183,8 @@ class WriteApi:
                 break
             await anyio.sleep(port.AFTER_FAILURE_S)
             answer = await self.change(mutation, source=SERVER_SOURCE)
+        if isinstance(answer, Problem):
+            raise status_objects.unavailable(answer.reason)
         return answer
 
     def planned(self, current: CurrentObjects | None = None) -> PlannedWrites:

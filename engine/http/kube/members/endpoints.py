@@ -17,7 +17,7 @@ from engine.identity import kubeconfig
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.log.port import LogError
-from engine.writing.mutations import Edited, Problem, Target
+from engine.writing.mutations import Edited, Target
 from engine.writing.object_changes import Change
 from engine.writing.read_side import ReadSide
 from engine.writing.write_api import ProjectedObjects, WriteApi, cluster_target
@@ -59,18 +59,11 @@ async def _register(write_api: WriteApi, cluster: Cluster, endpoint: str, author
     for field, suffix in _SUFFIXES.items():
         secret = _secret(cluster, cluster.name + suffix, authority)
         target = Target(api_version="v1", kind="Secret", namespace=MEMBERS_NAMESPACE, name=secret.name)
-        await _write(write_api, Change(target=target, edit=_Whole(secret)))
+        await write_api.change_known(Change(target=target, edit=_Whole(secret)))
         references[field] = {"namespace": MEMBERS_NAMESPACE, "name": cluster.name + suffix}
 
     edit = _EndpointEdit(cluster.name, {"apiEndpoint": endpoint, **references})
-    await _write(write_api, Change(target=cluster_target(cluster.name), edit=edit))
-
-
-async def _write(write_api: WriteApi, change: Change) -> None:
-    """Carry out a change; raises StatusError if its outcome stays unknown."""
-    answer = await write_api.change_known(change)
-    if isinstance(answer, Problem):
-        raise status_objects.unavailable(answer.reason)
+    await write_api.change_known(Change(target=cluster_target(cluster.name), edit=edit))
 
 
 class _EndpointEdit(Struct, frozen=True):
