@@ -15,13 +15,18 @@ ACCEPTED: Final = f"{records.JSON};g=apidiscovery.k8s.io;v=v2;as={AGGREGATED_KIN
 
 
 class Resource(Struct, frozen=True, kw_only=True):
-    """A kind as the API serves it; ``watched``: it supports list and watch."""
+    """A kind as the API serves it; ``watched``: it supports list and watch.
+
+    Only aggregated discovery sets ``singular`` and ``short``, the other names of the kind.
+    """
 
     api_version: str
     kind: str
     plural: str
     namespaced: bool
     watched: bool = True
+    singular: str = ""
+    short: tuple[str, ...] = ()
 
     def path(self, namespace: str = "", name: str = "") -> str:
         """The URL path of all objects of this kind, of those in a namespace, or of one object."""
@@ -67,6 +72,8 @@ def of_aggregated(document: Json) -> list[Resource]:
             plural=as_text(entry.get("resource")),
             namespaced=entry.get("scope") == "Namespaced",
             watched=_is_watched(entry),
+            singular=as_text(entry.get("singularResource")),
+            short=tuple(map(as_text, list_at(entry, "shortNames"))),
         )
         for item in objects_at(document, "items")
         for served in objects_at(item, "versions")

@@ -3,7 +3,7 @@
 import contextlib
 import time
 from collections.abc import Iterator, Mapping
-from typing import Final, Generic, NamedTuple, TypeVar, cast
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -16,14 +16,11 @@ from engine.objects import bindings
 from engine.objects.bindings import Binding
 from engine.simulation.listed_statuses import WorkloadStatus
 from events import keys, vocabulary
-from events.json_values import Json, as_text, object_at, objects_at
+from events.json_values import Json, as_text, objects_at
 from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
 
 _PAGE_ITEMS: Final = 500
-_DISCOVERY: Final = {
-    "accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
-}
 SERVED: Final = frozenset({"Namespace", "Event", "Work"})
 """Kinds that the Kubernetes API derives at least in part, so that only it lists all their objects."""
 
@@ -66,26 +63,17 @@ def resource_of(kind: kinds.Kind) -> discovery.Resource:
 def discovered(client: Client, name: str) -> kinds.Kind | None:
     """The custom kind of this name, plural, short name or ``plural.group``; None if the server serves none."""
     bare_name, _dot, group = name.lower().partition(".")
-    reply = client.kubernetes("GET", "apis", headers=_DISCOVERY)
-    for api_group in map(KubeObject, objects_at(reply.body, "items")):
-        group_name = api_group.name
-        for version in api_group.objects_at("versions") if group in {"", group_name} else ():
-            for resource in objects_at(version, "resources"):
-                short = cast("list[str]", resource.get("shortNames") or [])
-                kind = str(object_at(resource, "responseKind").get("kind", ""))
-                if bare_name in {
-                    kind.lower(),
-                    resource.get("resource"),
-                    resource.get("singularResource"),
-                    *short,
-                }:
-                    return kinds.Kind(
-                        api_version=f"{group_name}/{version.get('version')}",
-                        kind=kind,
-                        plural=str(resource.get("resource")),
-                        short=tuple(short),
-                        namespaced=resource.get("scope") == "Namespaced",
-                    )
+    reply = client.kubernetes("GET", "apis", headers={"accept": discovery.ACCEPTED})
+    for served in discovery.of_aggregated(reply.body):
+        names = {served.kind.lower(), served.plural, served.singular, *served.short}
+        if bare_name in names and group in {"", keys.group_of(served.api_version)}:
+            return kinds.Kind(
+                api_version=served.api_version,
+                kind=served.kind,
+                plural=served.plural,
+                short=served.short,
+                namespaced=served.namespaced,
+            )
     return None
 
 
