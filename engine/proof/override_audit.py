@@ -16,7 +16,7 @@ from engine.overrides import policies, selection
 from engine.proof.rules import Rules
 from engine.reconcilers import recovery
 from engine.works import manifests, template_loading
-from events import codec, decisions, keys, specs, topics
+from events import decisions, keys, topics
 from events.shapes import OverrideRef, PolicyRef
 
 EXAMPLES_MAX: Final = 3
@@ -95,7 +95,7 @@ class OverrideAudit:
         shard = keys.shard_of(binding.key)
         applied = dispatch.applied(binding.key, cluster, binding.declared, work, shard, (0, 0))
         before = manifests.input_of(structs.replace(applied, overrides=recorded))
-        template = await self._template(before)
+        template = await template_loading.manifest_at(self._log, (before.shard, before.offset))
         if template is None:
             return
         rules = [(ref, self._overriders(ref)) for ref in refs]
@@ -125,16 +125,6 @@ class OverrideAudit:
     def _overriders(self, ref: OverrideRef) -> list[msgspec.Raw]:
         rules = self._policies[ref.policy].rules
         return [rules[index].overriders for index in ref.rules]
-
-    async def _template(self, render_input: manifests.RenderInput) -> bytes | None:
-        records = await template_loading.read_at(
-            self._log, topics.SPECS, render_input.shard, [render_input.offset]
-        )
-        for record in records.values():
-            applied = codec.event_of(record)
-            if isinstance(applied, specs.TemplateApplied):
-                return bytes(applied.manifest)
-        return None
 
 
 def merged(parts: Iterable[Sequence[ManifestGroup]]) -> list[ManifestGroup]:

@@ -56,6 +56,15 @@ async def read_at(
     return records_by_offset
 
 
+async def manifest_at(log: port.Log, position: TemplatePosition) -> bytes | None:
+    """Return the manifest of the template at a position; None if there is none."""
+    shard, offset = position
+    for record in (await read_at(log, topics.SPECS, shard, [offset])).values():
+        if isinstance(applied := codec.event_of(record), specs.TemplateApplied):
+            return bytes(applied.manifest)
+    return None
+
+
 class TemplateLoader:
     """Loads templates by position; caches the last ones."""
 

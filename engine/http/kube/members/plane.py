@@ -30,10 +30,10 @@ from engine.simulation import (
     usage,
 )
 from engine.simulation.state import MemberState, Workload
-from engine.works import manifests
+from engine.works import manifests, template_loading
 from engine.writing.read_side import ReadSide
 from engine.writing.write_api import ProjectedObjects
-from events import clusters, codec, specs, times, topics
+from events import clusters, times
 from events.json_values import DECODING_ERRORS
 from events.kube_objects import KubeObject
 from projections import agent_queries, object_tables
@@ -341,16 +341,12 @@ class MemberPlane(SnapshotPlane):
             )
             return (await self._maker.render(render_input)).manifest
         position = (source.shard, source.offset)
-        kept = self._manifests.get(position)
-        if kept is not None:
-            return kept
-        for record in await self._reads.log.read(topics.SPECS, *position, 1):
-            decoded = codec.decode(record)
-            if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, specs.TemplateApplied):
-                manifest = bytes(decoded.data.manifest)
+        manifest = self._manifests.get(position)
+        if manifest is None:
+            manifest = await template_loading.manifest_at(self._reads.log, position)
+            if manifest is not None:
                 self._manifests.put(position, manifest)
-                return manifest
-        return b"{}"
+        return manifest or b"{}"
 
     def is_joined(self) -> bool:
         """Whether the member has joined the control plane."""
