@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from engine.kubeapi.schema.kinds_table import RELEASE
 from events import clusters
 
 _UID_NAMESPACE: Final = uuid.UUID("5b0f6a34-54a4-4d7e-8f4c-2d3c7c5a9f11")
@@ -15,9 +16,6 @@ _UID_NAMESPACE: Final = uuid.UUID("5b0f6a34-54a4-4d7e-8f4c-2d3c7c5a9f11")
 
 STARTUP_MS: Final = 200
 """Default time from a replica's admission until it is ready: visible to users, but short."""
-
-RELEASE: Final = "v1.36.2"
-"""The release of Kubernetes whose API members serve."""
 
 
 class NodeGroup(Struct, frozen=True, kw_only=True, gc=False):

@@ -9,8 +9,9 @@ from typing import Final
 
 from engine.domain import namespaces
 from engine.kubeapi.rights import bootstrap_roles
+from engine.kubeapi.schema.kinds_table import RELEASE
 from engine.simulation import addresses, nodes
-from engine.simulation.specs import RELEASE, uid
+from engine.simulation.specs import uid
 from engine.simulation.state import MemberState
 from events import times
 from events.json_values import Json

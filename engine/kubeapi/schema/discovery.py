@@ -6,12 +6,13 @@ client's Accept header selects the form.
 
 from typing import Final, TypedDict
 
+from engine.kubeapi.schema import kinds_table
 from engine.kubeapi.schema.resources import Catalogue, Group, Resource, Subresource
 
 VERSION: Final = {
     "major": "1",
     "minor": "36",
-    "gitVersion": "v1.36.2",
+    "gitVersion": kinds_table.RELEASE,
     "gitCommit": "0000000000000000000000000000000000000000",
     "gitTreeState": "clean",
     "buildDate": "1970-01-01T00:00:00Z",
@@ -19,7 +20,7 @@ VERSION: Final = {
     "compiler": "gc",
     "platform": "linux/amd64",
 }
-"""Response of ``/version``: the Kubernetes release whose API is served."""
+"""Response of ``/version``."""
 
 _AGGREGATED: Final = "apidiscovery.k8s.io"
 

@@ -8,6 +8,9 @@ sets the apiVersion and the type package of the rows after it.
 
 from typing import Final
 
+RELEASE: Final = "v1.36.2"
+"""The release of Kubernetes whose API is served."""
+
 PARTS: Final[dict[str, tuple[str, str, str, tuple[str, ...]]]] = {
     "pods.log": ("", "v1", "Pod", ("get",)),
     "pods.exec": ("", "v1", "PodExecOptions", ("create", "get")),

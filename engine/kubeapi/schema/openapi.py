@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from engine.kubeapi.schema import kinds_table
 from engine.kubeapi.schema.resources import Catalogue, Resource
 from engine.kubeapi.schema.schemas import Field, Fields, ListOf, MapOf, Named, Scalar, Schema
 from engine.kubeapi.schema.types.parsing import named
@@ -39,6 +40,7 @@ _SCALARS: Final[Mapping[str, Json]] = {
     "time": {"type": "string", "format": "date-time"},
     "micro": {"type": "string", "format": "date-time"},
 }
+INFO: Final = {"title": "Kubernetes", "version": kinds_table.RELEASE}
 GROUP_VERSION_KIND: Final = "x-kubernetes-group-version-kind"
 _REFERENCE: Final = "#/components/schemas/"
 _QUERY: Final = ("dryRun", "fieldManager", "fieldValidation", "force", "pretty")
@@ -79,16 +81,21 @@ def _document(resources: tuple[Resource, ...]) -> Json:
         paths.update(_paths(resource, component, kind))
     return {
         "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": "v1.36.2"},
+        "info": INFO,
         "paths": paths,
         "components": {"schemas": schemas},
     }
 
 
+def collection_path(resource: Resource) -> str:
+    """Return the path of the objects of a kind, with a placeholder for the namespace."""
+    space = "/namespaces/{namespace}" if resource.namespaced else ""
+    return f"/{_root(resource.group, resource.version)}{space}/{resource.plural}"
+
+
 def _paths(resource: Resource, component: str, kind: Json) -> Json:
     """Return the OpenAPI paths with the write operations of a kind; clients do not look up other operations."""
-    space = "/namespaces/{namespace}" if resource.namespaced else ""
-    base = f"/{_root(resource.group, resource.version)}{space}/{resource.plural}"
+    base = collection_path(resource)
     query = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in _QUERY]
 
     def operation(action: str) -> Json:

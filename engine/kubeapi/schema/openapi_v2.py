@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from engine.kubeapi.schema.openapi import GROUP_VERSION_KIND
+from engine.kubeapi.schema.openapi import GROUP_VERSION_KIND, INFO, collection_path
 from engine.kubeapi.schema.resources import Catalogue, Resource
 
 MEDIA_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
@@ -41,7 +41,7 @@ _ANY_YAML: Final = 2
 @lru_cache(maxsize=2)
 def document(catalogue: Catalogue) -> bytes:
     """Return the document of all kinds that can be patched."""
-    info = _text(_INFO_TITLE, "Kubernetes") + _text(_INFO_VERSION, "v1.36.2")
+    info = _text(_INFO_TITLE, INFO["title"]) + _text(_INFO_VERSION, INFO["version"])
     paths = b"".join(_length_delimited(_PATHS_PATH, path) for path in _paths(catalogue))
     head = _text(_DOCUMENT_SWAGGER, "2.0") + _length_delimited(_DOCUMENT_INFO, info)
     return head + _length_delimited(_DOCUMENT_PATHS, paths)
@@ -55,13 +55,8 @@ def _paths(catalogue: Catalogue) -> Iterator[bytes]:
                 if "patch" in resource.verbs:
                     operation = parameters + _length_delimited(_OPERATION_EXTENSION, _kind(resource))
                     item = _length_delimited(_ITEM_PATCH, operation)
-                    yield _text(_NAMED_NAME, _path(resource)) + _length_delimited(_NAMED_VALUE, item)
-
-
-def _path(resource: Resource) -> str:
-    root = f"apis/{resource.group}" if resource.group else "api"
-    space = "/namespaces/{namespace}" if resource.namespaced else ""
-    return f"/{root}/{resource.version}{space}/{resource.plural}/{{name}}"
+                    path = f"{collection_path(resource)}/{{name}}"
+                    yield _text(_NAMED_NAME, path) + _length_delimited(_NAMED_VALUE, item)
 
 
 def _kind(resource: Resource) -> bytes:

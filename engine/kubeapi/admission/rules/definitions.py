@@ -7,12 +7,12 @@ from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.schema import custom_kinds
+from engine.kubeapi.schema.openapi_schemas import SCHEMA_DEPTH_MAX
 from events.json_values import Json, as_object, at, list_at, object_at, objects_at
 from events.kube_objects import KubeObject
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
-_DEPTH_MAX: Final = 64
 _PATH_WORDS: Final = "must be a simple json path starting with ."
 _ROOT: Final = "spec.validation.openAPIV3Schema"
 
@@ -135,7 +135,7 @@ def _root(schema: Json, path: str) -> Iterator[Cause]:
             "must not specify anything other than name and generateName, but metadata is implicitly specified"
         )
         yield causes.forbidden(f"{path}.properties[metadata]", detail)
-    yield from _below(schema, path, _DEPTH_MAX)
+    yield from _below(schema, path, SCHEMA_DEPTH_MAX)
 
 
 def _below(schema: Json, path: str, depth: int) -> Iterator[Cause]:
