@@ -38,6 +38,8 @@ _JOB_LABELS: Final = (
 _RETAINED: Final[dict[tuple[str, str], tuple[Path, ...]]] = {
     # The volume is chosen once: by the template, or else by the member.
     ("v1", "PersistentVolumeClaim"): (("spec", "volumeName"),),
+    # The template's port is used for a new Service; the API refuses to change it.
+    ("v1", "Service"): (("spec", "healthCheckNodePort"),),
 }
 _HEADLESS: Final = "None"
 _ACCOUNT_TOKEN: Final = "kubernetes.io/service-account-token"  # noqa: S105  # a type of Secret
@@ -180,7 +182,6 @@ def _prune_kind(value: Json) -> None:
             if spec.get("clusterIP") != _HEADLESS:
                 spec.pop("clusterIP", None)
                 spec.pop("clusterIPs", None)
-            spec.pop("healthCheckNodePort", None)
         case "v1", "PersistentVolume":
             # A claim has another uid in each cluster; its name reserves the volume.
             for name in ("uid", "resourceVersion"):

@@ -82,7 +82,7 @@ def test_prepared_object_has_managed_marks_and_no_server_fields() -> None:
                     "ports": [{"port": 80, "nodePort": 3}],
                 },
             ),
-            {"spec": {"ports": [{"port": 80, "nodePort": 3}]}},
+            {"spec": {"healthCheckNodePort": 4, "ports": [{"port": 80, "nodePort": 3}]}},
         ),
         (named("v1", "Service", spec={"clusterIP": "None"}), {"spec": {"clusterIP": "None"}}),
         (
@@ -162,6 +162,16 @@ def test_claim_names_the_volume_of_its_template_until_it_is_bound(bound: str) ->
     assert object_preparation.with_retained_fields(template, live, retained).at("spec") == {
         "volumeName": bound
     }
+
+
+@pytest.mark.parametrize(("live", "applied"), [({}, 30_001), ({"healthCheckNodePort": 30_002}, 30_002)])
+def test_service_keeps_the_health_check_port_that_it_has(live: Json, applied: int) -> None:
+    template = prepared(named("v1", "Service", spec={"healthCheckNodePort": 30_001}))
+    retained = object_preparation.retained_paths(template, None, is_scaled=False)
+    owned = entry("reballast", "Apply", "healthCheckNodePort")
+    current = KubeObject({"metadata": {"managedFields": [owned]}, "spec": live})
+    kept = object_preparation.with_retained_fields(template, current, retained)
+    assert kept.at("spec") == {"healthCheckNodePort": applied}
 
 
 def test_replicas_of_a_custom_kind_are_at_the_path_of_its_interpreter() -> None:
