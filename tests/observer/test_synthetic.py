@@ -199,6 +199,49 @@ def test_decision_from_other_clusters_of_its_group_is_a_race() -> None:
     assert decisions[-1].why.endswith("before or after a change of the other workloads of its group")
 
 
+def test_race_names_three_of_the_clusters_that_changed_before_the_decision_was_written() -> None:
+    plane, shadow = synthetic.ControlPlane(), Shadow()
+    names = [f"member{number}" for number in range(5)]
+    for name in names:
+        plane.join(name)
+    plane.bind("ResourceBinding", "web")
+    joined, created, written = plane.changes[:5], plane.changes[5], plane.changes[6:]
+    for name in names:
+        plane.taint(name, "maintenance")
+    tainted = plane.changes[-5:]
+    decisions = [
+        decision
+        for version, change in enumerate((*joined, created, *tainted, *written), 1)
+        if (decision := recordings.compare(shadow, at_version(change, version)))
+    ]
+    assert [decision.verdict for decision in decisions] == [RACE]
+    assert decisions[0].why == (
+        "decided with the clusters of 5, before member0, member1, member2 and 2 more changed"
+    )
+
+
+def at_version(change: recordings.Change, version: int) -> recordings.Change:
+    value = msgspec.json.decode(change.manifest, type=dict[str, Any])
+    value["metadata"]["resourceVersion"] = str(version)
+    return recordings.change(change.type, value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "verdict"), [("Cluster", RACE), ("Namespace", SAME), ("PropagationPolicy", SAME)]
+)
+def test_only_the_deletion_of_a_cluster_takes_it_from_later_decisions(kind: str, verdict: str) -> None:
+    plane, shadow = synthetic.ControlPlane(), Shadow()
+    for name in ("east", "west"):
+        plane.join(name)
+    plane.bind("ResourceBinding", "web")
+    created = plane.changes[2]
+    for change in plane.changes[:2]:
+        recordings.compare(shadow, change)
+    shadow.take_deletion(kind, "", "east", created.version)
+    decisions = [decision for change in plane.changes[2:] if (decision := recordings.compare(shadow, change))]
+    assert [decision.verdict for decision in decisions] == [verdict]
+
+
 def test_decision_that_ignores_a_taint_is_unexplained() -> None:
     plane, shadow = synthetic.ControlPlane(), Shadow()
     for name in ("east", "west"):
