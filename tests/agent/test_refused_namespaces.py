@@ -30,6 +30,8 @@ class Propagating(Gateway):
     def __init__(self, *names: str) -> None:
         super().__init__()
         self._names = names
+        self.labels: Json = {}
+        """Further labels of all namespaces."""
         self.requests = 0
 
     async def _namespaces(self, _request: Request) -> Response:
@@ -37,7 +39,7 @@ class Propagating(Gateway):
         metadata = [
             {
                 "name": name,
-                "labels": {marks.MANAGED: "true"},
+                "labels": {marks.MANAGED: "true", **self.labels},
                 "annotations": {marks.WORK_NAMESPACE: marks.work_namespace(NAME)},
             }
             for name in self._names
@@ -58,6 +60,8 @@ class Refusing(Member):
         self.missing = ""
         """Why applies of objects get 404 while there is no namespace; empty if they succeed."""
         self.namespaces_read: list[str] = []
+        self.forced: list[tuple[str, bool]] = []
+        """The applied namespaces, and whether the apply takes fields from other managers."""
         self.refused, self._code = refused, code
 
     def routes(self) -> list[Route]:
@@ -89,6 +93,7 @@ class Refusing(Member):
             return karmada_api.status(self._code, "Fault")
         if request.method == "DELETE":
             return JSONResponse(self.namespaces.pop(name))
+        self.forced.append((name, request.query_params["force"] == "true"))
         self.namespaces[name] = msgspec.json.decode(await request.body(), type=Json)
         return JSONResponse(self.namespaces[name])
 
@@ -139,6 +144,21 @@ async def test_namespace_is_created_only_if_the_api_misses_it(
         await until_async(lambda: key_of("web") in gateway.reports)
         assert gateway.reports[key_of("web")].fault == ("" if created else message)
     assert list(member.namespaces) == created
+
+
+async def test_changed_labels_of_a_namespace_are_applied_by_force_and_a_new_one_is_not(
+    tmp_path: Path,
+) -> None:
+    gateway, member = Propagating("new", "old"), Refusing("old", refused="", code=0)
+    gateway.labels = {"team": "red"}
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.change_namespaces(1)
+        await until_async(lambda: len(member.forced) == 2)
+        gateway.labels = {"team": "blue"}
+        gateway.change_namespaces(2)
+        await until_async(lambda: len(member.forced) == 4)
+    assert member.forced == [("new", False), ("old", True), ("new", True), ("old", True)]
+    assert {item["metadata"]["labels"]["team"] for item in member.namespaces.values()} == {"blue"}
 
 
 async def test_namespaces_of_other_clients_are_listed_and_not_read_one_by_one(tmp_path: Path) -> None:
