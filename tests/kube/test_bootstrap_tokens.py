@@ -50,6 +50,7 @@ def test_token_authenticates_a_user_of_its_groups() -> None:
         "system:bootstrappers:a,system:masters",
         "system:bootstrappers:a, system:bootstrappers:b",
         "system:bootstrappers:a,",
+        "system:bootstrappers:a/b",
     ],
 )
 def test_token_for_other_or_malformed_groups_is_invalid(groups: str) -> None:
@@ -73,6 +74,7 @@ def test_wrong_secret_does_not_authenticate(secret: str) -> None:
         token({"expiration": NOW}),
         token({"expiration": "tomorrow"}),
         token().with_fields({"data": {**token().object_at("data"), "token-secret": "?"}}),
+        token().with_fields({"data": {**token().object_at("data"), "token-secret": "/w=="}}),
     ],
 )
 def test_invalid_or_expired_token_neither_authenticates_nor_signs(invalid: KubeObject) -> None:
@@ -115,6 +117,8 @@ def test_signature_is_detached_from_its_content() -> None:
         (ID, ("", "")),
         (f"{ID}.short", ("", "")),
         (f"ABCDEF.{SECRET}", ("", "")),
+        (f"{ID}0.{SECRET}", ("", "")),
+        (f"{ID}.{SECRET}0", ("", "")),
     ],
 )
 def test_other_tokens_are_not_taken_for_bootstrap_tokens(text: str, parts: tuple[str, str]) -> None:
