@@ -63,6 +63,8 @@ class Gateway:
         """The statuses of the next answers to requests for a newest work, before others."""
         self.overwrites = False
         """Whether works may overwrite objects that exist already."""
+        self.labels: Json = {}
+        """Labels of all templates."""
         self.manifest_fault = ""
         """Why the next manifests cannot be rendered."""
         self.unreadable: set[str] = set()
@@ -134,7 +136,7 @@ class Gateway:
         manifest = {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
-            "metadata": {"name": placed.template.name, "namespace": "default"},
+            "metadata": {"name": placed.template.name, "namespace": "default", "labels": self.labels},
             "spec": {"replicas": placed.replicas},
         }
         return _json(
@@ -179,6 +181,8 @@ class Member:
         self.objects: dict[str, Json] = {}
         self.before_answer: Callable[[str, str], Awaitable[None]] = nothing
         self.writes: list[tuple[str, str]] = []
+        self.forced: list[bool] = []
+        """For each apply, whether it takes fields from other managers."""
         self.is_stale = False
         """Whether discovery omits the kinds of a group, as while the group's server does not respond."""
         self._version = 0
@@ -206,7 +210,10 @@ class Member:
     def take_over(self, name: str, replicas: int) -> None:
         """Change the replicas of an object as another client does, which then owns them."""
         stored = self.objects[name]
-        self._store(name, {**stored, "spec": {"replicas": replicas}}, [{**_OWNED, "manager": "another"}])
+        left = {**_OWNED, "fieldsV1": {"f:spec": {}}}
+        self._store(
+            name, {**stored, "spec": {"replicas": replicas}}, [left, {**_OWNED, "manager": "another"}]
+        )
 
     def backup(self) -> Callable[[], None]:
         """Back up the state; return what restores it, as etcd would: versions continue from that of the backup."""
@@ -257,6 +264,7 @@ class Member:
         name, method = request.path_params["name"], request.method
         stored = self.objects.get(name)
         if method == "PATCH":
+            self.forced.append(request.query_params.get("force") == "true")
             body = msgspec.json.decode(await request.body(), type=Json)
             stored = self._store(name, {**body, "status": (stored or {}).get("status", {})})
         elif method == "DELETE" and stored is not None:

@@ -1,5 +1,6 @@
 """Objects that exist in a member before its agent applies a work: left alone, or overwritten on request."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,46 @@ async def test_object_that_the_agent_has_marked_is_applied_after_the_loss_of_its
             )
         assert gateway.reports[key_of("web")].fault == ""
         assert member.objects["web"]["spec"] == {"replicas": replicas}
+
+
+async def test_only_an_object_that_exists_is_applied_by_force(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Member()
+    await apply(gateway, member, tmp_path / "agent.sqlite", "web")
+    assert member.forced == [False]
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        # After a restart the agent reads the object first, and later it does not.
+        for step in (2, 3):
+            gateway.send("web", step, step + 1)
+            await until_async(lambda step=step: gateway.reports[key_of("web")].step == step)
+    assert member.forced == [False, True, True]
+
+
+async def test_object_whose_marks_another_client_removed_gets_them_with_the_next_work(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Member()
+    await apply(gateway, member, tmp_path / "agent.sqlite", "web")
+    member.create(OTHER)
+    gateway.send("web", 2, 3)
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        await until_async(lambda: gateway.reports[key_of("web")].step == 2)
+    assert gateway.reports[key_of("web")].fault == ""
+    assert member.objects["web"]["spec"] == {"replicas": 3}
+    assert member.objects["web"]["metadata"]["labels"] == {marks.MANAGED: "true"}
+
+
+async def test_replicas_of_a_template_that_leaves_them_to_the_member_are_not_applied_again(
+    tmp_path: Path,
+) -> None:
+    gateway, member = Gateway(), Member()
+    gateway.labels = {marks.RETAIN_REPLICAS: "true"}
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 1, 2)
+        await until_async(lambda: key_of("web") in gateway.reports)
+        member.take_over("web", 7)
+        await asyncio.sleep(1)
+        assert len(member.forced) == 1, "it is no drift"
+        gateway.send("web", 2, 3)
+        await until_async(lambda: gateway.reports[key_of("web")].step == 2)
+    assert "replicas" not in member.objects["web"]["spec"], "another client owns them"
 
 
 async def test_template_that_cannot_be_rendered_is_reported_and_removes_nothing(tmp_path: Path) -> None:
