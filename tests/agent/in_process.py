@@ -210,7 +210,7 @@ class Member:
     def take_over(self, name: str, replicas: int) -> None:
         """Change the replicas of an object as another client does, which then owns them."""
         stored = self.objects[name]
-        left = {**_OWNED, "fieldsV1": {"f:spec": {}}}
+        left: Json = {**_OWNED, "fieldsV1": {"f:spec": {}}}
         self._store(
             name, {**stored, "spec": {"replicas": replicas}}, [left, {**_OWNED, "manager": "another"}]
         )

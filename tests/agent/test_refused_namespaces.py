@@ -60,7 +60,7 @@ class Refusing(Member):
         self.missing = ""
         """Why applies of objects get 404 while there is no namespace; empty if they succeed."""
         self.namespaces_read: list[str] = []
-        self.forced: list[tuple[str, bool]] = []
+        self.applied_namespaces: list[tuple[str, bool]] = []
         """The applied namespaces, and whether the apply takes fields from other managers."""
         self.refused, self._code = refused, code
 
@@ -93,7 +93,7 @@ class Refusing(Member):
             return karmada_api.status(self._code, "Fault")
         if request.method == "DELETE":
             return JSONResponse(self.namespaces.pop(name))
-        self.forced.append((name, request.query_params["force"] == "true"))
+        self.applied_namespaces.append((name, request.query_params["force"] == "true"))
         self.namespaces[name] = msgspec.json.decode(await request.body(), type=Json)
         return JSONResponse(self.namespaces[name])
 
@@ -153,11 +153,11 @@ async def test_changed_labels_of_a_namespace_are_applied_by_force_and_a_new_one_
     gateway.labels = {"team": "red"}
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         gateway.change_namespaces(1)
-        await until_async(lambda: len(member.forced) == 2)
+        await until_async(lambda: len(member.applied_namespaces) == 2)
         gateway.labels = {"team": "blue"}
         gateway.change_namespaces(2)
-        await until_async(lambda: len(member.forced) == 4)
-    assert member.forced == [("new", False), ("old", True), ("new", True), ("old", True)]
+        await until_async(lambda: len(member.applied_namespaces) == 4)
+    assert member.applied_namespaces == [("new", False), ("old", True), ("new", True), ("old", True)]
     assert {item["metadata"]["labels"]["team"] for item in member.namespaces.values()} == {"blue"}
 
 
