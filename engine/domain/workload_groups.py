@@ -51,6 +51,10 @@ class GroupRestrictions(NamedTuple):
         clusters = frozenset(others)
         return self._replace(apart=clusters) if is_apart else self._replace(together=clusters)
 
+    def permit(self, clusters: AbstractSet[str]) -> bool:
+        """Whether a binding may get all of these clusters."""
+        return not clusters & self.apart and (self.together is None or clusters <= self.together)
+
 
 NO_RESTRICTIONS: Final = GroupRestrictions()
 

@@ -5,7 +5,7 @@ its labels or spec or begins to be deleted, as in Karmada's scheduler. While a d
 made on its binding.
 
 A decision applies to the binding's workload groups as soon as it is made: the other bindings of a group are often
-decided before it is written and observed.
+decided before it is written and observed. A decision that the API has refused does not apply until it is tried again.
 """
 
 import heapq
@@ -57,6 +57,8 @@ class Decider:
         self._by_placement: dict[bytes, _Placed] = {}
         self._placements: dict[Key, bytes] = {}
         self._pending: dict[Key, observations.DecisionMade] = {}
+        # Bindings whose pending decisions the API has refused; these decisions do not apply to groups.
+        self._refused: set[Key] = set()
         self._due: dict[Key, None] = {}
         # Bindings that became due while their decisions were being written.
         self._due_after: set[Key] = set()
@@ -76,6 +78,28 @@ class Decider:
     def all_pending(self) -> tuple[Key, ...]:
         """The bindings with decisions that their observed versions do not show yet."""
         return tuple(self._pending)
+
+    def refuse(self, key: Key) -> None:
+        """Let the pending decision on a binding not apply to its groups, because the API has refused to write it."""
+        if key in self._pending:
+            self._refused.add(key)
+            self._update_groups(key)
+
+    def retry(self, key: Key) -> None:
+        """Let a refused decision apply to its groups again before it is tried again.
+
+        If they do not permit it any longer, drop it; the binding is due again.
+        """
+        if key not in self._refused:
+            return
+        self._refused.discard(key)
+        binding, decision = self._bindings[key], self._pending[key]
+        restrictions = self._groups.restrictions(binding)
+        if decision.places and not restrictions.permit(decision.clusters.keys() - binding.placed.keys()):
+            del self._pending[key]
+            self._due_after.discard(key)
+            self._due[key] = None
+        self._update_groups(key)
 
     def begin(self) -> None:
         """Make all bindings due, as a scheduler does when it starts."""
@@ -105,6 +129,7 @@ class Decider:
                 key = (data.kind, data.namespace, data.name)
                 if key in self._bindings:
                     self._pending[key] = data
+                    self._refused.discard(key)
                     self._settle(key)
                     self._update_groups(key)
             case _:
@@ -170,8 +195,8 @@ class Decider:
         self._update_groups(key)
 
     def _update_groups(self, key: Key) -> None:
-        """Take the clusters of a binding into its workload groups, by its pending decision if there is one."""
-        decision = self._pending.get(key)
+        """Take the clusters of a binding into its workload groups, by its pending decision unless that was refused."""
+        decision = None if key in self._refused else self._pending.get(key)
         assumed = decision.clusters if decision is not None and decision.places else None
         self._groups.put(self._bindings[key], assumed)
 
@@ -209,6 +234,7 @@ class Decider:
         for kept in (self._bindings, self._pending, self._due, self._failures):
             kept.pop(key, None)
         self._due_after.discard(key)
+        self._refused.discard(key)
 
     def _settle(self, key: Key) -> None:
         """Drop a decision that its binding shows, or that is obsolete because the binding has changed since.
@@ -219,6 +245,7 @@ class Decider:
         if writes.next_write(binding, decision) is not None:
             return
         del self._pending[key]
+        self._refused.discard(key)
         if not writes.is_shown(binding, decision) or key in self._due_after:
             self._due[key] = None
         self._due_after.discard(key)

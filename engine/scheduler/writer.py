@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from engine import diagnostics
-from engine.agent.api_errors import ApiError, RefusedError, UnreachableError
+from engine.agent.api_errors import ApiError, FailedError, RefusedError, UnreachableError
 from engine.agent.call_limits import Backoff, Gate
 from engine.agent.discovery import Resource
 from engine.agent.key_queue import Waiting
@@ -141,6 +141,11 @@ class Writer:
         After a failure the binding is queued again, so that a binding whose writes keep failing occupies no worker.
         """
         failed = self._failed.pop(key, None)
+        if self._decider.pending(key) is not None:
+            self._decider.retry(key)
+            if self._decider.pending(key) is None:
+                # The scheduler makes a new decision.
+                return
         decision, backoff = (None, Backoff()) if failed is None else (failed.decision, failed.backoff)
         newest: ObservedBinding | None = None
         observed: ObservedBinding | None = None
@@ -177,6 +182,8 @@ class Writer:
     def _retry_later(self, key: Key, attempt: _Attempt, error: Exception) -> None:
         _log.warning("binding not written; retrying", binding="/".join(key), reason=str(error))
         self._failed[key] = attempt
+        if isinstance(error, RefusedError | FailedError):
+            self._decider.refuse(key)
         self._waiting.put_later(key, attempt.backoff.next_delay_s())
 
     async def _send(self, key: Key, newest: ObservedBinding, write: writes.Write) -> ObservedBinding:

@@ -76,6 +76,20 @@ async def test_refused_bindings_do_not_keep_others_from_being_written(code: int,
     assert set(writes(api).values()) == {2}
 
 
+@pytest.mark.parametrize("code", [403, 409])
+async def test_refused_workload_leaves_its_cluster_to_another_one_of_its_group(code: int) -> None:
+    api, groups = Denying(code), {"antiAffinityGroup": "tier=a"}
+    async with serving(api) as access, scheduling(access, local.MemoryLog()):
+        api.put("resourcebindings", binding(DENIED, 2, divided("member1"), workloadAffinityGroups=groups))
+        await until_async(lambda: api.denied)
+        api.put("resourcebindings", binding("web", 2, divided("member1"), workloadAffinityGroups=groups))
+        await until_async(lambda: scheduled(api, "web"))
+        api.code = 0
+        await until_async(lambda: scheduled(api, DENIED))
+    assert (placed(api, "web"), placed(api, DENIED)) == ({"member1": 2}, {})
+    assert scheduled(api, DENIED) == "NoClusterFit"
+
+
 async def test_api_behind_a_proxy_that_answers_gone_is_tried_again() -> None:
     api = Denying(0)
     api.gone = 3
