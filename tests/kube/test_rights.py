@@ -1,5 +1,6 @@
 """RBAC: roles and bindings as objects, and the permissions that follow."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -128,6 +129,41 @@ def test_cluster_role_aggregates_by_labels() -> None:
     assert known.may(ALICE, policies)
     roles = Act(verb="create", group=parsing.GROUP, resource="roles", namespace="shop")
     assert not known.may(ALICE, roles)
+
+
+def test_clients_without_credentials_read_one_config_map_only() -> None:
+    known = parsing.rights(bootstrap_roles.objects())
+    for name, namespace, allowed in (
+        ("cluster-info", "kube-public", True),
+        ("other", "kube-public", False),
+        ("", "kube-public", False),
+        ("cluster-info", "default", False),
+    ):
+        act = Act(verb="get", resource="configmaps", namespace=namespace, name=name)
+        assert known.may(User(name=rbac.ANONYMOUS, groups=(rbac.UNAUTHENTICATED,)), act) == allowed
+
+
+@pytest.mark.parametrize(
+    ("act", "role_names"),
+    [
+        (Act(verb="get", resource="pods", part="log"), ("view", "edit", "admin")),
+        (Act(verb="create", resource="pods", part="eviction"), ("edit", "admin")),
+        (Act(verb="create", resource="serviceaccounts", part="token"), ("edit", "admin")),
+        (Act(verb="impersonate", resource="serviceaccounts"), ("edit", "admin")),
+        (Act(verb="get", resource="secrets"), ("edit", "admin")),
+        (Act(verb="create", group=parsing.GROUP, resource="rolebindings"), ("admin",)),
+        (Act(verb="get", group="work.karmada.io", resource="works"), ("view", "edit", "admin")),
+        (Act(verb="patch", group="work.karmada.io", resource="resourcebindings"), ("edit", "admin")),
+        (Act(verb="update", group="policy.karmada.io", resource="federatedresourcequotas"), ()),
+    ],
+)
+def test_default_roles_of_a_namespace_include_each_other(act: Act, role_names: tuple[str, ...]) -> None:
+    permitted: list[str] = []
+    for name in ("view", "edit", "admin"):
+        values = [*bootstrap_roles.objects(), binding("b", name, user("alice"), namespace="shop")]
+        of_namespace = msgspec.structs.replace(act, namespace="shop")
+        permitted += [name] if parsing.rights(values).may(ALICE, of_namespace) else []
+    assert tuple(permitted) == role_names
 
 
 @pytest.mark.parametrize(
