@@ -122,6 +122,8 @@ async def test_stored_object_replaces_the_bootstrap_object_of_its_name() -> None
         public = await read(client, f"{API}/namespaces/kube-public")
         assert public is not None
         assert public.labels["tier"] == "gold"
+        accounts = {item.namespace: item for item in await listed(client, f"{API}/serviceaccounts")}
+        assert accounts["kube-public"].resource_version == public.resource_version
         (role,) = [
             item for item in await listed(client, f"{RBAC}/clusterroles") if item.name == "cluster-admin"
         ]
@@ -136,8 +138,9 @@ async def test_server_without_a_certificate_has_no_config_maps() -> None:
         assert "default/default" in await names(client, f"{API}/serviceaccounts")
 
 
-def token(name: str, **more: object) -> Json:
+def token(name: str, expiration: str = "", **more: object) -> Json:
     texts = {"token-id": name, "token-secret": "0123456789abcdef", "usage-bootstrap-signing": "true"}
+    texts["expiration"] = expiration
     data = {field: base64.b64encode(text.encode()).decode() for field, text in texts.items()}
     head = manifest("v1", "Secret", f"bootstrap-token-{name}", type="bootstrap.kubernetes.io/token")
     return {**head, "data": data, **more}
@@ -149,6 +152,7 @@ async def test_cluster_info_is_in_one_namespace_and_signed_by_the_tokens_of_the_
             ("kube-system", token("aaaaaa")),
             ("kube-system", token("bbbbbb", type="Opaque")),
             ("default", token("cccccc")),
+            ("kube-system", token("dddddd", "2024-05-25T00:00:00Z")),
         ):
             await create(client, f"{API}/namespaces/{namespace}/secrets", secret)
         info = await read(client, INFO)

@@ -42,6 +42,16 @@ async def test_namespace_of_a_cluster_comes_and_goes_with_it(path: str, name: st
         assert (await client.get(f"{NAMESPACES}/{WORKS}")).status_code == 404
 
 
+async def test_account_of_a_new_namespace_is_reported() -> None:
+    async with api() as (client, _):
+        query = {"watch": "1", "timeoutSeconds": "2", "sendInitialEvents": "false"}
+        query["resourceVersionMatch"] = "NotOlderThan"
+        watching = asyncio.create_task(client.get("/api/v1/serviceaccounts", params=query))
+        await asyncio.sleep(0.5)
+        assert (await client.post(NAMESPACES, json={"metadata": {"name": "new"}})).is_success
+        assert _reported(await watching) == [("ADDED", "new/default")]
+
+
 async def test_contents_of_a_namespace_that_changes_while_a_watch_begins_are_reported() -> None:
     async with serving() as services, kube_client(services) as client:
         created = await client.post(NAMESPACES, json={"metadata": {"name": "new"}})
