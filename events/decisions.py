@@ -49,7 +49,8 @@ class BindingDeclared(BindingDecision, frozen=True, kw_only=True):
 
     ``offset`` is the template's offset in the shard's partition of ``specs``, ``digest`` that of its
     manifest. ``replicas`` is None for kinds without replicas, ``requests`` None if a replica has no
-    requirements, and empty if it only has requirements of its node.
+    requirements, and empty if it only has requirements of its node. ``node_claim`` has these, as Karmada's NodeClaim;
+    it is empty in records of releases before 0.6.0.
     """
 
     template: shapes.WorkloadRef
@@ -59,6 +60,7 @@ class BindingDeclared(BindingDecision, frozen=True, kw_only=True):
     digest: str
     replicas: shapes.Count | None = None
     requests: dict[str, str] | None = None
+    node_claim: shapes.Object = {}
 
 
 class ApplicationFailover(shapes.Shape, frozen=True, kw_only=True):

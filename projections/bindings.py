@@ -49,12 +49,12 @@ class Binding(domain.Binding, kw_only=True, array_like=True):
     """The facts of a binding and its template.
 
     ``number`` is that of the last record that changed the rendered binding, ``template_number`` that of the last one
-    that changed the rendered template. ``replicas`` is None for kinds without replicas. ``condition_since_ms`` is when
-    the condition Scheduled last changed between success and failure, ``observed_generation`` the last generation that
-    was scheduled successfully. ``template_version`` is the template's resourceVersion when the binding was last
-    declared or claimed. ``dependencies`` are the objects that the template refers to and that were distributed with it;
-    ``required`` has the bindings that depend on the template, by key, with the clusters where they need it. ``groups``
-    are those of the template when the binding was last declared or claimed.
+    that changed the rendered template. ``replicas`` is None for kinds without replicas. ``node_claim`` is JSON text, or
+    empty. ``condition_since_ms`` is when the condition Scheduled last changed between success and failure,
+    ``observed_generation`` the last generation that was scheduled successfully. ``template_version`` is the template's
+    resourceVersion when the binding was last declared or claimed. ``dependencies`` are the objects that the template
+    refers to and that were distributed with it; ``required`` has the bindings that depend on the template, by key, with
+    the clusters where they need it. ``groups`` are those of the template when the binding was last declared or claimed.
     """
 
     template: shapes.WorkloadRef
@@ -65,6 +65,7 @@ class Binding(domain.Binding, kw_only=True, array_like=True):
     template_number: int = 0
     replicas: int | None = None
     requests: dict[str, str] | None = None
+    node_claim: bytes = b""
     triggered_ms: int = 0
     scheduled_ms: int = 0
     condition_since_ms: int = 0
@@ -257,6 +258,7 @@ def _update(binding: Binding, data: shapes.Event) -> None:
             binding.template_uid = data.uid
             binding.replicas = data.replicas
             binding.requests = data.requests
+            binding.node_claim = msgspec.json.encode(data.node_claim) if data.node_claim else b""
         case decisions.RescheduleTriggered():
             binding.triggered_ms = max(binding.triggered_ms, data.at_ms)
         case decisions.DependenciesDistributed():

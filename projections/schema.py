@@ -42,7 +42,7 @@ _VIEWS: Final = (
     client_events,
     observed_bindings,
 )
-_BODIES: Final = 20
+_BODIES: Final = 21
 """Increase this when the encoding of a document in a row changes; older tables are then rebuilt from the log."""
 
 STATEMENTS: Final = _OWN + "".join(view.SCHEMA for view in _VIEWS)

@@ -29,6 +29,7 @@ from engine.objects import policies as policy_objects
 from events import decisions, enums, shapes
 
 _NO_VERSION: Final = 0
+_NODE_CLAIM: Final = msgspec.json.Decoder(shapes.Object)
 _PLACEMENT: Final = msgspec.json.Decoder(placements.Placement)
 
 
@@ -196,6 +197,7 @@ def declare(binding: Binding, template: Template, view: View) -> Outputs[None]:
         digest=template.digest,
         replicas=size.replicas,
         requests=None if size.requests is None else dict(size.requests),
+        node_claim=_NODE_CLAIM.decode(size.node_claim) if size.node_claim else {},
     )
 
 

@@ -22,17 +22,19 @@ Requests = tuple[tuple[str, str], ...]
 
 
 class Size(Struct, frozen=True, gc=False):
-    """Replicas, requests and PriorityClass of a workload.
+    """Replicas, requests, PriorityClass and node claim of a workload.
 
     ``replicas`` is None for kinds without replicas, ``requests`` None if a replica has no requirements, and empty if
     it only has requirements of its node.
     ``priority_class`` is the name in the pod template, or empty. ``completions`` are those of a Job, if it has any.
+    ``node_claim`` has a replica's requirements of its node, as the JSON text of Karmada's NodeClaim; empty for none.
     """
 
     replicas: int | None = None
     requests: Requests | None = None
     priority_class: str = ""
     completions: int | None = None
+    node_claim: bytes = b""
 
 
 class _Resources(Struct, frozen=True):
@@ -94,7 +96,7 @@ def size(api_version: str, kind: str, manifest: msgspec.Raw | bytes) -> Size:
     Raises msgspec.ValidationError or quantity.QuantityError for an invalid manifest.
     """
     if is_single(api_version, kind):
-        return Size(1, _single_requests(manifest))
+        return _single(1, manifest)
     if (api_version, kind) not in _BUILT_IN:
         return NONE
     spec = kube_objects.decoded(_WORKLOAD.decode, manifest).spec
@@ -105,7 +107,8 @@ def size(api_version: str, kind: str, manifest: msgspec.Raw | bytes) -> Size:
     else:
         count = 1 if spec.replicas is None else spec.replicas
     pod = spec.template.spec
-    return Size(count, _requests(pod), as_text(pod.priority_class_name), completions)
+    claim = _node_claim(pod)
+    return Size(count, _requests(pod, claim), as_text(pod.priority_class_name), completions, claim)
 
 
 def job_replicas(parallelism: int | None, completions: int | None) -> int:
@@ -121,14 +124,19 @@ def _count(value: object) -> int | None:
     return value if 0 <= value <= limits.REPLICAS_MAX else None
 
 
-def _single_requests(manifest: msgspec.Raw | bytes) -> Requests | None:
-    """Requests of a Pod; None if they are invalid, because the verdicts on inputs do not check them."""
+def _single(count: int, manifest: msgspec.Raw | bytes) -> Size:
+    """Return the size of ``count`` replicas of a Pod; without requirements if they are invalid.
+
+    The verdicts on inputs do not check them.
+    """
     try:
-        requests = _requests(kube_objects.decoded(_SINGLE.decode, manifest).spec)
+        pod = kube_objects.decoded(_SINGLE.decode, manifest).spec
+        claim = _node_claim(pod)
+        requests = _requests(pod, claim)
         is_valid = all(quantity.nano_units(text) >= 0 for _, text in requests or ())
     except (msgspec.MsgspecError, quantity.QuantityError, RecursionError):
-        return None
-    return requests if is_valid else None
+        return Size(count)
+    return Size(count, requests, node_claim=claim) if is_valid else Size(count)
 
 
 def custom_size(manifest: bytes, spec: interpreters.Interpretation) -> Size:
@@ -143,7 +151,7 @@ def custom_size(manifest: bytes, spec: interpreters.Interpretation) -> Size:
         return NONE
     if not spec.requests_path:
         pod = next(interpreters.pod_specs(root, spec), None)
-        return Size(count, _single_requests(msgspec.json.encode({"spec": pod})))
+        return _single(count, msgspec.json.encode({"spec": pod}))
     requests = _value_at(root, spec.requests_path)
     if not isinstance(requests, dict):
         return Size(count, None)
@@ -156,12 +164,12 @@ def _value_at(root: object, path: str) -> object:
     return at(root, *path.removeprefix(".").split("."))
 
 
-def _requests(pod: _PodSpec) -> Requests | None:
+def _requests(pod: _PodSpec, claim: bytes) -> Requests | None:
     """Requests of a pod: of each resource, the containers' sum or the largest init container, if larger; plus overhead.
 
-    A request of 0 counts as no request.
+    A request of 0 counts as no request. ``claim`` is the pod's node claim.
     """
-    without_requests = () if _selects_nodes(pod) else None
+    without_requests = () if claim else None
     if len(pod.containers) == 1 and not pod.init_containers and not pod.overhead:
         requests = _container_requests(pod.containers[0]).items()
         return tuple(sorted(pair for pair in requests if quantity.nano_units(pair[1]))) or without_requests
@@ -174,10 +182,13 @@ def _requests(pod: _PodSpec) -> Requests | None:
     return tuple(sorted((name, _text(nano)) for name, nano in total.items() if nano)) or without_requests
 
 
-def _selects_nodes(pod: _PodSpec) -> bool:
-    """Return whether a pod has requirements of its node: a selector, tolerations or a required node affinity."""
+def _node_claim(pod: _PodSpec) -> bytes:
+    """Return what a pod requires of its node: a selector, tolerations, a required node affinity; empty for nothing."""
     affinity = at(pod.affinity, "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
-    return bool(pod.node_selector or pod.tolerations or affinity)
+    if not (pod.node_selector or pod.tolerations or affinity):
+        return b""
+    fields = {"hardNodeAffinity": affinity, "nodeSelector": pod.node_selector, "tolerations": pod.tolerations}
+    return msgspec.json.encode({name: value for name, value in fields.items() if value})
 
 
 def _container_requests(container: _Container) -> dict[str, str]:

@@ -45,6 +45,7 @@ class Task(TypedDict, total=False):
 
 
 class Requirements(TypedDict, total=False):
+    nodeClaim: msgspec.Raw
     resourceRequest: dict[str, str]
     namespace: str
 

@@ -113,7 +113,7 @@ def _spec(binding: Binding, placement: bytes | None, dependents: Dependents) -> 
     if binding.replicas:
         spec["replicas"] = binding.replicas
     if binding.requests is not None:
-        spec["replicaRequirements"] = _requirements(binding.requests, binding.template.namespace)
+        spec["replicaRequirements"] = _requirements(binding, binding.requests)
     if placement is not None:
         spec["placement"] = msgspec.Raw(placement)
     if binding.clusters:
@@ -146,9 +146,13 @@ def _groups(groups: Sequence[GroupLabel]) -> binding_fields.WorkloadGroups:
     return rendered
 
 
-def _requirements(requests: dict[str, str], namespace: str) -> binding_fields.Requirements:
-    requirements: binding_fields.Requirements = {"resourceRequest": requests} if requests else {}
-    if namespace:
+def _requirements(binding: Binding, requests: dict[str, str]) -> binding_fields.Requirements:
+    requirements: binding_fields.Requirements = {}
+    if binding.node_claim:
+        requirements["nodeClaim"] = msgspec.Raw(binding.node_claim)
+    if requests:
+        requirements["resourceRequest"] = requests
+    if namespace := binding.template.namespace:
         requirements["namespace"] = namespace
     return requirements
 

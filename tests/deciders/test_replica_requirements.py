@@ -56,5 +56,6 @@ async def test_requirements_of_nodes_are_requirements_without_requests(story: St
     await story.submit(policy("p", on("member1", "member2", scheduling=EVEN)))
     for replicas in (4, 0):
         await story.submit(inputs.template("web", fields={"spec": {"replicas": replicas, **spec}}))
-    assert (await story.recorded(decisions.BindingDeclared))[-1].requests == {}
+    declared = (await story.recorded(decisions.BindingDeclared))[-1]
+    assert (declared.requests, list(declared.node_claim)) == ({}, ["nodeSelector"])
     assert story.placed(key("web")) == {}

@@ -31,14 +31,26 @@ SMALL_NEEDS: Requests = (("cpu", "100m"), ("memory", "1Gi"))
         ("apps/v1 StatefulSet", {"replicas": 0, "template": {"spec": SMALL}}, Size(0, SMALL_NEEDS)),
         ("apps/v1 ReplicaSet", {"replicas": 4, "template": {"spec": SMALL}}, Size(4, SMALL_NEEDS)),
         # Requirements of the node are requirements too, even if the replica requests nothing.
-        ("apps/v1 Deployment", {"template": {"spec": {"nodeSelector": {"disk": "ssd"}}}}, Size(1, ())),
+        (
+            "apps/v1 Deployment",
+            {"template": {"spec": {"nodeSelector": {"disk": "ssd"}}}},
+            Size(1, (), node_claim=b'{"nodeSelector":{"disk":"ssd"}}'),
+        ),
         (
             "apps/v1 Deployment",
             {"template": {"spec": {"tolerations": [{"operator": "Exists"}]}}},
-            Size(1, ()),
+            Size(1, (), node_claim=b'{"tolerations":[{"operator":"Exists"}]}'),
         ),
-        ("apps/v1 StatefulSet", {"template": {"spec": {"affinity": REQUIRED_NODES}}}, Size(1, ())),
-        ("v1 Pod", pod(container(), container(), affinity=REQUIRED_NODES), Size(1, ())),
+        (
+            "apps/v1 StatefulSet",
+            {"template": {"spec": {**SMALL, "affinity": REQUIRED_NODES}}},
+            Size(1, SMALL_NEEDS, node_claim=b'{"hardNodeAffinity":{"nodeSelectorTerms":[]}}'),
+        ),
+        (
+            "v1 Pod",
+            pod(container(), container(), affinity=REQUIRED_NODES),
+            Size(1, (), node_claim=b'{"hardNodeAffinity":{"nodeSelectorTerms":[]}}'),
+        ),
         ("apps/v1 Deployment", {"template": {"spec": {"affinity": {"podAffinity": {}}}}}, Size(1)),
         ("apps/v1 Deployment", {"template": {"spec": {"nodeSelector": {}, "affinity": 8}}}, Size(1)),
         ("v1 Pod", pod(container(cpu="0", memory="1Gi")), Size(1, (("memory", "1Gi"),))),

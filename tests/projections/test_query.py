@@ -21,10 +21,12 @@ def builder() -> RecordBuilder:
 
 
 async def test_binding_is_shown_as_a_resource_binding(builder: RecordBuilder) -> None:
+    claim = {"nodeSelector": msgspec.Raw(b'{"disk":"ssd"}')}
+    declaration = msgspec.structs.replace(declared(KEY, "foo", 3), node_claim=claim)
     ask = await views_of(
         [
             builder.input(deployment("foo", 3)),
-            *builder.decide(declared(KEY, "foo", 3), claimed(KEY), decided(KEY, member1=2, member2=1)),
+            *builder.decide(declaration, claimed(KEY), decided(KEY, member1=2, member2=1)),
         ]
     )
     binding = await ask(lambda rows: query.get_binding(rows, KEY))
@@ -42,6 +44,7 @@ async def test_binding_is_shown_as_a_resource_binding(builder: RecordBuilder) ->
         "member3",
     ]
     assert binding["spec"]["replicaRequirements"] == {
+        "nodeClaim": {"nodeSelector": {"disk": "ssd"}},
         "resourceRequest": {"cpu": "100m"},
         "namespace": "default",
     }

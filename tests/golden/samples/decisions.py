@@ -46,6 +46,7 @@ DECISIONS: Final[tuple[shapes.Event, ...]] = (
         digest=DIGEST,
         replicas=3,
         requests={"cpu": "10m"},
+        node_claim={"nodeSelector": raw_json('{"disk":"ssd"}')},
     ),
     decisions.BindingClaimed(
         key=KEY,
