@@ -69,7 +69,7 @@ def placed(rows: Rows, name: str, key: str) -> Placed | None:
 
 
 def newest_works(rows: Rows, key: str, before: int) -> list[int]:
-    """Return the numbers of a page of the newest works of a binding in any cluster, newest first, before a number."""
+    """Return the numbers of the last works of a binding before a number, in any cluster: one page, newest first."""
     statement = """
         SELECT number FROM timeline JOIN keys USING (id)
         WHERE key = ? AND number < ? AND is_work ORDER BY number DESC LIMIT ?

@@ -1,8 +1,8 @@
 """Projection of objects: templates, rebalancers, policies, namespaces and interpreters as last applied.
 
 A manifest is stored as written; status and claims belong to the binding's row and are merged when an object
-is rendered. The rows also store the heads on which verdicts depend, so that a restart continues where it
-stopped.
+is rendered. The rows also store the object's head (version, generation, uid), on which the verdict on its next
+write depends, so that a restart continues where it stopped.
 """
 
 from collections.abc import Sequence

@@ -297,7 +297,7 @@ class MemberAgent:
             self._orphans.search(self._tasks)
 
     async def _discover(self) -> None:
-        """Refresh the list of kinds every 30 s, and soon after one of our objects changed them."""
+        """Refresh the list of kinds every 30 s, and soon after the agent changed an object that adds kinds."""
         while True:
             await self._kinds.refresh()
             self._kinds_change = anyio.Event()

@@ -67,9 +67,9 @@ class OrphanSearch:
         return True
 
     def settle(self, listed: AbstractSet[str], tasks: TaskGroup) -> None:
-        """Start to remove bindings that are not in a full list of works, and to search orphans if that is needed.
+        """Start to remove bindings that a full list of works does not contain; start a search for orphans if necessary.
 
-        A full list replaces all state: it does not name works that were removed while the feed was interrupted.
+        Works that were removed while the feed was interrupted are only absent from the list, not reported as removed.
         """
         unlisted = {
             key: entry.work

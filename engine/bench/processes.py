@@ -65,7 +65,7 @@ def proportional_mb(pid: int) -> float:
 
 @asynccontextmanager
 async def peak_mb(pids: Callable[[], Iterable[int]]) -> AsyncGenerator[list[float]]:
-    """Yield a list with one value: the highest sum of ``proportional_mb`` of the processes during the block."""
+    """Sample the processes during the block; yield a list whose only item is their highest memory so far, in MiB."""
     peak = [0.0]
 
     async def sample() -> None:

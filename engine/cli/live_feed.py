@@ -29,7 +29,10 @@ def last_number(client: Client) -> int:
 
 
 def events(client: Client, after: int, topic: str = "") -> Iterator[Entry]:
-    """Yield records after a number as they are appended, until the server stops; reconnect after each bookmark."""
+    """Yield the records after a number, and each later one once it is appended, until the server stops.
+
+    The server may end a connection with a bookmark; a new connection then continues after the bookmark's number.
+    """
     mark: int | None = after
     while mark is not None:
         mark = yield from _followed(client, mark, topic)

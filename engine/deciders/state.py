@@ -229,11 +229,11 @@ class Binding(bindings.Binding, kw_only=True, gc=False):
 
 
 class CapacityRequest(Struct, gc=False):
-    """A capacity request to all shards, sent by a binding that lacks capacity, in the step with this ``number``.
+    """A request of a binding that lacks capacity, to all shards, for bindings that it could preempt.
 
-    ``offers`` holds the answers by shard. When ``is_decided``, the victims are chosen (``has_victims``: there
-    are some) and the binding sends no further request before ``again_ms``. ``attempt`` is the number of requests that
-    it has sent.
+    ``number`` is the number of the step that sent it, ``offers`` are the answers by shard. Once ``is_decided``, the
+    victims are chosen; ``has_victims`` is False if there are none. The binding sends no further request before
+    ``again_ms``. ``attempt`` is the number of requests that it has sent so far.
     """
 
     number: int

@@ -98,7 +98,7 @@ async def export(
 ) -> Manifest:
     """Export the records that follow those of the directory's manifest; return the new manifest.
 
-    Raises ExportError, also if the directory contains an export of another log, OSError or port.LogError.
+    Raises OSError, port.LogError or ExportError; the last one also if the directory has an export of another log.
     """
     manifest = await asyncio.to_thread(_begin, directory, form, filters)
     until = log.last_number()

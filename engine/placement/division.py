@@ -60,7 +60,7 @@ def divide(votes: encoded_columns.Integers, seats: int, *, descending: bool) -> 
 def _above_bar(
     strength: encoded_columns.Floats, seats: int
 ) -> tuple[encoded_columns.Floats, encoded_columns.Floats, int]:
-    """Assign in one step all seats whose quotients reach ``bar``, a threshold that at most ``seats`` quotients reach.
+    """Assign all seats whose quotients reach a threshold (``bar``), chosen so that these are at most ``seats`` seats.
 
     Return the seats of each party, the quotient for each party's next seat, and the number of seats left to assign.
     Seats are floats because the quotients need float64; they are exact in this range.
@@ -91,10 +91,10 @@ def _above_bar(
 
 
 def _bar_without(strength: encoded_columns.Floats, shares: encoded_columns.Floats, excess: int) -> float:
-    """Return a quotient threshold (``bar``) that at least ``excess`` of the assigned seats miss.
+    """Return a higher ``bar`` that the quotients of at least ``excess`` assigned seats do not reach.
 
-    The threshold is just above the ``excess``-th lowest quotient of the parties' last seats, so at least ``excess``
-    parties must have seats. Raising it in small steps instead would take long if many parties have equal votes.
+    Of a party's seats, the last one has the lowest quotient. The new bar is just above the ``excess``-th lowest of
+    these quotients, so at least ``excess`` parties must have seats. Small steps would take long for equal votes.
     """
     holding = shares > 0
     lowest = strength[holding] / (2 * shares[holding] - 1)

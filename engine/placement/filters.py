@@ -32,7 +32,7 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def candidates(pool: compiled.Pool, request: requests.Request, fleet: fleets.Fleet) -> Candidates:
-    """Return the clusters of a pool, without those that the binding excludes and with those that it readmits."""
+    """Return the candidates of a binding: the clusters of a pool, with the exceptions that the module describes."""
     is_restricted = bool(request.apart) or request.together is not None
     is_exceptional = request.evicting or pool.excludable or is_restricted
     exceptions = _exceptions(pool, request, fleet) if is_exceptional else {}

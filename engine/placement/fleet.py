@@ -150,7 +150,7 @@ class Fleet:
         return self._models
 
     def _mask(self, affinity: placements.ClusterAffinity) -> encoded_columns.Mask:
-        """The mask of an affinity, cached as long as compiled placements."""
+        """The mask of the clusters that an affinity selects; cached until a cluster changes in more than capacity."""
         cached = self._masks.get(id(affinity))
         if cached is not None:
             return cached[1]

@@ -33,7 +33,7 @@ class Finding(Struct, frozen=True):
 
 
 class _CandidateOutput(Struct, frozen=True, gc=False):
-    """A record that looks like an output: its output id, the digest of its content, and its position."""
+    """A record with the form of an output, to be matched with a step: output id, digest of its content, position."""
 
     output: str
     checksum: bytes

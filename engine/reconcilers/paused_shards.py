@@ -59,7 +59,8 @@ class PausedShards:
 class Quarantine(PausedShards):
     """The quarantined shards of one worker: their records are missing or damaged, so they are skipped for a while.
 
-    Each is retried after its pause: an operator may have restored the records, or a snapshot that needs fewer of them.
+    Each is retried after its pause. By then an operator may have restored the records, or a snapshot with which the
+    missing records are not needed.
     """
 
     def __init__(self, clock: Callable[[], int]) -> None:

@@ -107,7 +107,7 @@ class Worker:
         await self._take_over(self._claimable())
 
     async def _take_over(self, shards: Sequence[int]) -> None:
-        """Take shards over: let each take a step, then fold its facts up to the same end as those of the others.
+        """Take over shards: each takes the first step of a new term; then all owned shards fold facts to the same end.
 
         Unreadable shards are quarantined. If the takeover fails for another reason, the next turn recovers, which
         releases the shards.

@@ -116,7 +116,7 @@ def work_in(
     """Return the work in a record of ``works`` and its envelope; None if it is not a work.
 
     ``share`` returns the same string object for equal texts, which saves memory. The default remembers recent texts
-    only. That suffices if the members take the works of a binding at the same time.
+    only, which suffices if the works of one binding for all its clusters are read shortly after each other.
     """
     decoded = codec.decode(record)
     match decoded:

@@ -57,7 +57,7 @@ def _entry(owner: shapes.FieldsOwner) -> ManagedFieldsEntry:
 
 
 def of_entries(values: Sequence[object]) -> _Owners:
-    """Return the owners in ``managedFields`` entries, without the engine, whose entry is computed at each read."""
+    """Return the owners in ``managedFields`` entries; the engine's entry is skipped, since it is never stored."""
     owners: list[shapes.FieldsOwner] = []
     for item in values:
         entry = cast("Json", item) if isinstance(item, dict) else {}

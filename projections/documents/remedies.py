@@ -51,7 +51,7 @@ _DECODER: Final = msgspec.json.Decoder(Remedy)
 
 
 def read(rows: Queryable) -> list[Remedy]:
-    """Return all Remedies except malformed ones, which producers can record."""
+    """Return all Remedies. Malformed ones, which a producer can append without validation, are left out."""
     decoded = (_decoded(stored.manifest) for stored in objects.manifests(rows, REMEDY_GROUP, "Remedy"))
     return [remedy for remedy in decoded if remedy is not None]
 

@@ -196,7 +196,10 @@ def _compiled(name: str, *, is_plain: bool) -> type[msgspec.Struct]:
 
 
 def _struct(fields: Fields, known: dict[str, object], *, is_plain: bool) -> type[msgspec.Struct]:
-    """Return a struct type that checks an object; add it to ``known``, the types compiled for the same root type."""
+    """Return a struct type that checks an object, and add it to ``known``.
+
+    ``known`` contains, by name, the types that are already compiled for the same root type.
+    """
     # A type that contains itself cannot be compiled here. Its inner occurrences become ``_NEVER``, which accepts no
     # value, so objects with such values go through the slower checks.
     known[fields.name] = _NEVER

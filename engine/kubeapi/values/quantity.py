@@ -89,7 +89,7 @@ def canonical(quantity: Quantity) -> str:
 
 
 def of_nano(resource: str, nano: int) -> str:
-    """Write ``nano`` billionths of a resource's unit as a quantity; the text may be longer than a quantity to parse."""
+    """Write ``nano`` billionths of a resource's unit as a quantity, which may be longer than ``TEXT_CHARS_MAX``."""
     if counted_in_bytes(resource) and abs(nano) >= _KIBI * NANO:
         return _shortened(ceil_whole(nano), _KIBI, ("", *_BINARY))
     return _shortened(nano, 1_000, _SUFFIXES)

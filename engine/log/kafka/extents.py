@@ -36,11 +36,11 @@ Row = tuple[int, int, int]
 
 
 class State(Struct, frozen=True):
-    """State of the sequence that a file contains.
+    """How far the extents of a file follow the topic ``sequence``.
 
-    ``next`` is the next number, ``by`` the replica that wrote the last extents, ``read`` the next offset in the
-    topic, ``record`` the value of the record before that offset, ``count`` the number of extents. ``slots`` are the
-    partitions with their numbered ends, in the order of their indexes.
+    ``next`` is the next number to assign, ``by`` the replica that wrote the last extents, ``count`` the number of
+    extents. ``read`` is the next offset to read in the topic, ``record`` the value of the record before it.
+    ``slots`` are the partitions in the order of their indexes, each with the first offset that has no number yet.
     """
 
     next: int = 1
