@@ -43,7 +43,7 @@ Grace = Annotated[
 
 
 def join(  # each is an option of the command
-    name: str,
+    name: Annotated[str, Parameter(help="Name for the cluster in the control plane.")],
     /,
     *,
     kubeconfig: Kubeconfig,
@@ -122,7 +122,7 @@ def _joined(objects: KubeObjects, name: str, spec: Json, status: Json) -> Result
 
 
 def agent(
-    *configuration: Path,
+    *configuration: Annotated[Path, Parameter(help="Configuration files that `join` wrote.")],
     checkpoint: Annotated[
         Path | None, Parameter(help="File in which the agents store their progress.")
     ] = None,

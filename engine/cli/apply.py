@@ -90,7 +90,7 @@ def apply(
 def delete(
     kind: options.Kind = "",
     /,
-    *names: options.Name,
+    *names: options.Names,
     filename: Files = [],  # noqa: B006  # cyclopts makes a new list for each call
     dry_run: DryRun = False,
     scope: options.NamespaceOption = options.PLACE,
@@ -189,7 +189,7 @@ def read(names: list[FileName]) -> list[tuple[str, bytes]]:
     for name in map(str, names):
         if _URL.match(name):
             raise failures.Failure(
-                f"{name}: URLs are not read", f"curl -sL {shlex.quote(name)} | reballast apply -f -"
+                f"{name}: URLs are not supported", f"curl -sL {shlex.quote(name)} | reballast apply -f -"
             )
         if name == _STDIN:
             contents.append(("standard input", sys.stdin.buffer.read()))
@@ -214,7 +214,7 @@ def read(names: list[FileName]) -> list[tuple[str, bytes]]:
 
 def no_objects() -> failures.Failure:
     """The failure for files without objects."""
-    return failures.Failure("the files contain no objects", "use other files")
+    return failures.Failure("the files contain no objects", "name files with Kubernetes objects")
 
 
 def _documents(

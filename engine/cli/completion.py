@@ -1,13 +1,15 @@
 """``completion``: shell scripts that complete commands and options."""
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
 
 from engine.cli import main, output
 
 Shell = Literal["bash", "zsh", "fish"]
 
 
-def completion(shell: Shell, /) -> None:
+def completion(shell: Annotated[Shell, Parameter(help="Shell that reads the script.")], /) -> None:
     script = main.make_app().generate_completion(prog_name=main.PROGRAM, shell=shell).rstrip()
     output.print_line(script)
     if shell == "zsh":

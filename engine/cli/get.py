@@ -74,7 +74,7 @@ class _Style(NamedTuple):
 def get(  # noqa: PLR0913  # each is an option that kubectl has too
     kind: options.Kind,
     /,
-    *names: options.Name,
+    *names: options.Names,
     output: Output = "table",
     no_headers: NoHeaders = False,
     selector: Selector = "",

@@ -93,7 +93,12 @@ def read_private_key(path: Path | None) -> Ed25519PrivateKey:
 _MAKE_KEY: Final = "make one: reballast log new-key checkpoint.key"
 
 
-def new_key(path: Path, /, *, as_json: options.AsJson = False) -> int:
+def new_key(
+    path: Annotated[Path, Parameter(help="File for the private key; the public key is written to PATH.pub.")],
+    /,
+    *,
+    as_json: options.AsJson = False,
+) -> int:
     public_path = path.with_name(f"{path.name}.pub")
     for file in (path, public_path):
         if file.exists():

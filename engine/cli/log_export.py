@@ -26,7 +26,7 @@ def _read_instant(_type: object, tokens: Sequence[Token]) -> int:
 
 
 def export(  # noqa: PLR0913  # the options of a command
-    directory: Path,
+    directory: Annotated[Path, Parameter(help="Directory for the files; created if it does not exist.")],
     /,
     *,
     form: Annotated[
@@ -90,7 +90,12 @@ async def _export(
         return await log_files.export(log, directory, form, filters, show)
 
 
-def load(directory: Path, /, *, server: options.Server = options.SERVER) -> int:
+def load(
+    directory: Annotated[Path, Parameter(help="Directory that `log export` wrote.")],
+    /,
+    *,
+    server: options.Server = options.SERVER,
+) -> int:
     if not (directory / log_files.MANIFEST).exists():
         raise failures.Failure(
             f"{directory} contains no {log_files.MANIFEST}",

@@ -157,8 +157,12 @@ def _run_command(arguments: list[str]) -> object:
 
 def _usage_failure(error: "CycloptsError") -> failures.Failure:
     """The failure for arguments that a command does not accept."""
+    from cyclopts import MissingArgumentError  # noqa: PLC0415  # not needed to report an unknown command
+
     message = str(error).rstrip(".")
     remedy = f"see: {' '.join((PROGRAM, *(error.command_chain or ())))} --help"
+    if isinstance(error, MissingArgumentError) and error.argument is not None:
+        message = f"{error.keyword} has no value" if error.keyword else f"missing {error.argument.name}"
     if type(error).__name__ == "UnusedCliTokensError" and error.unused_tokens:
         message = f"unexpected argument: {error.unused_tokens[0]}"
         if error.unused_tokens[0].endswith(_FILES):

@@ -18,6 +18,7 @@ Amount = Annotated[
         validator=validators.Number(gte=1),
     ),
 ]
+Member = Annotated[str, Parameter(help="Name of the simulated cluster.")]
 _COLUMNS: Final = ("NAME", "JOINED", "FAULTS", "START-UP", "WORKLOADS")
 
 
@@ -34,7 +35,12 @@ def members(*, server: options.Server = options.SERVER) -> None:
 
 
 def fault(
-    member: str, kind: FaultKind, /, *, amount: Amount = None, server: options.Server = options.SERVER
+    member: Member,
+    kind: Annotated[FaultKind, Parameter(help="Kind of fault.")],
+    /,
+    *,
+    amount: Amount = None,
+    server: options.Server = options.SERVER,
 ) -> None:
     if kind == "down" and amount is not None:
         raise failures.usage("down has no amount", f"reballast fault {member} down")
@@ -44,7 +50,7 @@ def fault(
     server.show(answer.items, _show)
 
 
-def heal(member: str, /, *, server: options.Server = options.SERVER) -> None:
+def heal(member: Member, /, *, server: options.Server = options.SERVER) -> None:
     with server.client() as client:
         answer = client.post(f"members/{quote(member, safe='')}/heal", {}, _Members)
     server.show(answer.items, _show)

@@ -23,7 +23,10 @@ Kind = Annotated[
     str, Parameter(help="Kind as in kubectl: deploy, pp, clusters; or KIND/NAME.", show_default=False)
 ]
 Name = Annotated[str, Parameter(help="Name of the object.", show_default=False)]
+Names = Annotated[str, Parameter(help="Names of the objects.", show_default=False)]
 Cluster = Annotated[str, Parameter(help="Name of the cluster.")]
+Clusters = Annotated[str, Parameter(help="Names of the clusters.")]
+MoreClusters = Annotated[str, Parameter(help="Names of further clusters.")]
 Context = Annotated[str, Parameter(help="Context in the kubeconfig; by default the current one.")]
 Horizon = Annotated[str, Parameter(help="Virtual time to look ahead: 30m, 1h30m, 90s.")]
 PORT: Final = validators.Number(gte=0, lte=limits.PORT_MAX)

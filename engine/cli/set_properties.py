@@ -131,13 +131,13 @@ def untaint(
 
 
 def cordon(
-    cluster: options.Cluster, /, *more_clusters: options.Cluster, server: options.Server = options.SERVER
+    cluster: options.Cluster, /, *more_clusters: options.MoreClusters, server: options.Server = options.SERVER
 ) -> int:
     return _retaint(server, (cluster, *more_clusters), "cordoned", cordoned)
 
 
 def uncordon(
-    cluster: options.Cluster, /, *more_clusters: options.Cluster, server: options.Server = options.SERVER
+    cluster: options.Cluster, /, *more_clusters: options.MoreClusters, server: options.Server = options.SERVER
 ) -> int:
     def uncordoned(taints: list[Taint]) -> list[Taint]:
         return [taint for taint in taints if taint.key != _CORDON.key]

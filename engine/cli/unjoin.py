@@ -30,7 +30,7 @@ Force = Annotated[
 
 
 def unjoin(
-    name: str,
+    name: options.Cluster,
     /,
     *,
     wait: Wait = WAIT_SECONDS,

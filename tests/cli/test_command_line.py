@@ -3,9 +3,11 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cyclopts import App
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -254,6 +256,8 @@ def test_time_between_drills_is_read_in_seconds() -> None:
     [
         ("get deploy --outputt yaml", 2, "unknown option: --outputt. Did you mean --output?", "get --help"),
         ("apply app.yaml", 2, "unexpected argument: app.yaml", "name files with -f"),
+        ("scale deploy foo", 2, "missing --replicas", "scale --help"),
+        ("get", 2, "missing KIND", "get --help"),
         ("describe deploy/foo deploy/bar", 2, "unexpected argument: deploy/bar", "KIND/NAME"),
         ("log tail -n -3", 2, 'invalid value "-3" for -n. Must be >= 0', "log tail --help"),
         ("create deployment web", 2, 'unknown command "create"', "reballast apply -f FILE"),
@@ -272,7 +276,12 @@ def test_time_between_drills_is_read_in_seconds() -> None:
         ("explain deploy", 2, "missing name of the deploy", "deploy NAME, or deploy/NAME"),
         ("plan fail m1 --horizon 1000h", 1, "--horizon: '1000h' is longer than 7 days", "at most 7d"),
         ("taint member1 a:NoExec", 2, "'NoExec' is not the effect of a taint", "write one of NoSchedule"),
-        ("plan -f http://a.io/b.yaml", 1, "http://a.io/b.yaml: URLs are not read", "| reballast apply -f -"),
+        (
+            "plan -f http://a.io/b.yaml",
+            1,
+            "http://a.io/b.yaml: URLs are not supported",
+            "| reballast apply -f -",
+        ),
     ],
 )
 def test_wrong_command_lines_are_reported_with_a_remedy(
@@ -282,6 +291,26 @@ def test_wrong_command_lines_are_reported_with_a_remedy(
     first, second = capsys.readouterr().err.splitlines()
     assert first == f"error: {message}"
     assert remedy in second
+
+
+def test_help_describes_every_argument_and_option() -> None:
+    commands = dict(_commands(main.make_app()))
+    assert {*COMMANDS, *SUBCOMMANDS} <= set(commands)
+    undescribed = [
+        f"{name}: {argument.name}"
+        for name, app in commands.items()
+        if app.default_command is not None
+        for argument in app.assemble_argument_collection()
+        if argument.show and not argument.parameter.help
+    ]
+    assert undescribed == []
+
+
+def _commands(app: App, before: str = "") -> Iterator[tuple[str, App]]:
+    for name in app:
+        if not name.startswith("-"):
+            yield f"{before}{name}", app[name]
+            yield from _commands(app[name], f"{before}{name} ")
 
 
 def test_help_and_version_are_commands_too(capsys: pytest.CaptureFixture[str]) -> None:

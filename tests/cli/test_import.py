@@ -143,7 +143,7 @@ def test_import_moves_no_workload(shell: Shell, tmp_path: Path) -> None:
         assert "Deployment" in planned
         shell("get", "deploy", "web", code=1)
         shown = shell("import", "--kubeconfig", str(kubeconfig))
-        assert shown.splitlines()[-1] == "2 of 2 bindings are placed as before."
+        assert shown.splitlines()[-1] == "Bindings that are placed as before: 2 of 2."
         assert {name: placed(shell, name) for name in PLACED} == PLACED
         # The next import leaves unchanged objects alone, and copies new ones.
         end = shell("log", "tail", "--no-follow", "-n", "1", "--json")

@@ -6,8 +6,8 @@ JOIN: Final = """Register a real Kubernetes cluster as a member.
 
 The command asks the cluster which kinds it serves, registers it, and writes
 the configuration of its agent. The agent applies the cluster's workloads.
-A cluster has one name; joining it again by this name updates its registration
-and the configuration of its agent.
+A cluster can have only one name. If you join it again with the same name, its
+registration and the configuration of its agent are updated.
 
     reballast join edge-1 --kubeconfig ~/.kube/config --context edge-1
     reballast agent edge-1.agent.json
@@ -18,7 +18,8 @@ UNJOIN: Final = """Remove a real cluster from the control plane.
 The server removes all works of the cluster. The agent then deletes their
 objects in the cluster, and exits. The command waits for this and prints how
 many works remain. With --force, the Cluster is removed after the wait even if
-works remain; their objects stay in the cluster until its agent runs again.
+works remain; their objects stay in the cluster until its agent runs again and
+removes them.
 
     reballast unjoin edge-1
     reballast unjoin edge-1 --wait 300

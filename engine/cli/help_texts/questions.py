@@ -55,9 +55,9 @@ after a failure, 1 error.
 
 EXPLAIN: Final = """Explain why a workload is placed in its clusters.
 
-The engine computes the deciding step again. The output shows, for each cluster,
-the filters that excluded it, or its free capacity, weight and replicas. If
-capacity was missing, it shows the preempted bindings, or why there are none.
+The engine computes the step that contains the decision again. The output shows,
+for each cluster, the filters that excluded it, or its free capacity, weight and
+replicas. If capacity was missing, it shows the preempted bindings, or why there are none.
 For a preempted binding, it shows the binding that preempted it.
 
     reballast explain deploy foo
@@ -165,7 +165,8 @@ Exit codes: 0 no difference, 2 differences, 1 error.
 
 REPLAY: Final = """Fold the log into views again, from its first event, and print counts.
 
-The fold ends at the end of the log, or at the number or time of --as-of.
+The views are temporary; those of the server do not change. The fold ends at the
+end of the log, or at the number or time of --as-of.
 
     reballast replay
     reballast replay --as-of 120

@@ -18,13 +18,15 @@ Then, for example:
     reballast taint member1 maintenance:NoExecute
     reballast explain deploy foo
 
-Commands find the server of --data, or that of REBALLAST_SERVER (its address),
-with REBALLAST_TOKEN, and for https with REBALLAST_CA (a file).
+With --data, commands connect to the server on that data directory. Otherwise
+they connect to the address in REBALLAST_SERVER, with the token in
+REBALLAST_TOKEN and for https with the certificate file in REBALLAST_CA.
+Without REBALLAST_SERVER they use the default data directory.
 
 Exit codes: 0 done, 1 refused or not found, 2 invalid command line,
-3 no server answers. For commands that exit with 2 if something changes
-or differs, an invalid command line is 1. With --json, errors are JSON
-objects on standard error.
+3 no server answers. In audit, drill, import, plan and shadow, 2 means that
+something changes or differs, and an invalid command line exits with 1.
+With --json, errors are JSON objects on standard error.
 """
 
 UP: Final = """Run a control plane with simulated member clusters.

@@ -83,7 +83,7 @@ def import_karmada(
         output.print_line(
             "Dry run: nothing was written."
             if dry_run
-            else f"{report.bindings - len(report.moved)} of {report.bindings} bindings are placed as before."
+            else f"Bindings that are placed as before: {report.bindings - len(report.moved)} of {report.bindings}."
         )
     return failures.DIFFERENT if report.refused or report.moved else failures.OK
 

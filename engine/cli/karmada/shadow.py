@@ -41,8 +41,8 @@ def report(*, log: log_checkpoint.LogOption = "", server: options.Server = optio
 
 @app.command
 def explain(
-    kind: str,
-    name: str = "",
+    kind: options.Kind,
+    name: options.Name = "",
     /,
     *,
     scope: options.NamespaceOption = options.PLACE,
@@ -57,7 +57,7 @@ def explain(
     if explained is None:
         where, option = (f" in {namespace}", f" -n {namespace}") if namespace else ("", "")
         raise failures.Failure(
-            f"no decision on {kind} {name}{where} was observed completely",
+            f"no decision of Karmada's scheduler on {kind} {name}{where} was observed together with its inputs",
             f"see what was observed: reballast timeline {kind} {name}{option}",
         )
     if server.json:

@@ -94,7 +94,7 @@ def plan(
 def delete(
     kind: options.Kind = "",
     /,
-    *names: options.Name,
+    *names: options.Names,
     filename: apply.Files = [],  # noqa: B006  # cyclopts makes a new list for each call
     scope: options.NamespaceOption = options.PLACE,
     plan_options: PlanOptions = PLAN_OPTIONS,
@@ -134,7 +134,9 @@ def taint(
 
 @app.command
 def scale(
-    *words: str,
+    *words: Annotated[
+        str, Parameter(help="KIND/NAME or KIND NAME, then the number of replicas unless --replicas has it.")
+    ],
     replicas: properties.Replicas | None = None,
     scope: options.NamespaceOption = options.PLACE,
     plan_options: PlanOptions = PLAN_OPTIONS,
@@ -184,7 +186,7 @@ _OUTAGE: Final = Outage()
 
 @app.command
 def fail(
-    *clusters: options.Cluster,
+    *clusters: options.Clusters,
     outage: Outage = _OUTAGE,
     plan_options: PlanOptions = PLAN_OPTIONS,
     subject: Subject = SUBJECT,
@@ -243,7 +245,12 @@ def rebalance(
 
 
 @app.command
-def check(plan: str, /, *, server: options.Server = options.SERVER) -> int:
+def check(
+    plan: Annotated[str, Parameter(help="File from `plan -o`, or the id of a recent plan on the server.")],
+    /,
+    *,
+    server: options.Server = options.SERVER,
+) -> int:
     """Compare the prediction of an applied plan (a file, or the id of a recent plan) with what happened."""
     with server.client() as client:
         result = checking.checked(client, plan)
