@@ -1,4 +1,4 @@
-"""Topic ``observations``: objects of another control plane, its decisions compared with ours, and clients' Events."""
+"""Topic ``observations``: objects and decisions of another control plane, and Events that clients write."""
 
 from typing import Final
 
@@ -159,12 +159,12 @@ class ShadowReason(shapes.Shape, frozen=True, kw_only=True):
 
 
 class DecisionCompared(Observation, frozen=True, kw_only=True):
-    """A decision of another control plane's scheduler, and ours from the state that was observed before that decision.
+    """A decision of another control plane's scheduler, and Reballast's from the state observed before that decision.
 
     ``version`` is the resourceVersion of the write that completed the decision, ``basis`` that of the binding from
-    which it was made. ``verdict`` is ``same``, ``race`` (equal to ours from another state that the scheduler may have
-    seen), ``known`` (a documented difference) or ``unexplained``. Unless it is ``same``, ``reasons`` are our reasons
-    for the clusters of both results; the other scheduler's reasons are in the message of its condition.
+    which it was made. ``verdict`` is ``same``, ``race`` (equal to Reballast's from another state that the scheduler may
+    have seen), ``known`` (a documented difference) or ``unexplained``. Unless it is ``same``, ``reasons`` are
+    Reballast's for the clusters of both results; the other scheduler's reasons are in the message of its condition.
     """
 
     version: shapes.Count

@@ -170,7 +170,7 @@ class _Written(NamedTuple):
 
 
 class _WrittenStatus(NamedTuple):
-    """The values of ``_STATUS``."""
+    """Parameters of the statement ``_STATUS``."""
 
     number: int
     version: int
@@ -262,7 +262,7 @@ class Objects:
         return True
 
     def touch(self, key_id: int, number: int, uid: str) -> bool:
-        """Set the number of an object that is rendered otherwise; return False if none with this uid exists."""
+        """Set the number of an object whose rendering changed without a write; return False if no such uid exists."""
         current = self.get(key_id)
         if current is None or current.uid != uid:
             return False

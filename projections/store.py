@@ -171,7 +171,7 @@ class Store:
 
     @contextmanager
     def reading(self) -> Generator[Connection]:
-        """Hold one consistent read of all tables; blocks while another thread reads."""
+        """Run the block in a read transaction over all tables; blocks while another thread reads."""
         with self._reading, self._reader.transaction():
             yield self._reader
 

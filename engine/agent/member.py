@@ -256,7 +256,7 @@ class MemberAgent:
         self._start(partial(self._follow_kind, kind, _LABELS, seeing))
 
     def _handle_change(self, key: str) -> None:
-        """Handle a change of one of our objects: report it, and correct drift."""
+        """Handle a change of an object that the agent applied: report it, and correct drift."""
         entry = self._ledger.get(key)
         if entry is None:
             return
@@ -340,7 +340,7 @@ class MemberAgent:
         while True:
             await self._capacity_changed_event.wait()
             self._capacity_changed_event = anyio.Event()
-            # Nodes without their pods would be free, and pods without their nodes would run nowhere.
+            # Wait for both lists: without its pods a node would seem free, and pods without nodes would not count.
             if not (self._nodes.is_known and self._pods.is_known):
                 continue
             report = member_capacity.report(

@@ -17,7 +17,7 @@ _Part = TypeVar("_Part")
 
 
 class Objects:
-    """Track the objects of one kind with our label; ``on_seen`` gets the keys whose objects changed."""
+    """Track the objects of one kind with the agent's label; ``on_seen`` gets the keys whose objects changed."""
 
     def __init__(
         self, kind: tuple[str, str], ledger: Ledger, executor: ActionExecutor, on_seen: Callable[[str], None]

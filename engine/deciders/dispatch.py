@@ -48,8 +48,8 @@ def decide(
 ) -> Outputs[None]:
     """Emit changed and removed works, and one decision that lists them (several if it would be too large).
 
-    ``preserved``: removing a work leaves the workload running in its cluster. ``left``: clusters in which removing
-    the work does so even without ``preserved``.
+    With ``preserved``, a workload whose work is removed keeps running in its cluster. ``left`` are clusters in which it
+    keeps running in any case.
     """
     dispatched: list[decisions.DispatchedWork] = []
     declared, claim = binding.declared, binding.claim

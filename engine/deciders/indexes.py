@@ -166,7 +166,7 @@ class Indexes:
             self.health_reported(watch)
 
     def health_reported(self, watch: Watch) -> None:
-        """Update ``troubled`` after a health report of a cluster."""
+        """Add the cluster to ``troubled`` if its last health report says that it is not ready, else remove it."""
         if watch.status in ("", READY):
             self.troubled.discard(watch.key)
         else:

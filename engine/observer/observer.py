@@ -73,7 +73,7 @@ _log = diagnostics.logger(__name__)
 
 
 class Observer:
-    """Observes a control plane; ``source`` is its name in events, ``own_scheduler`` the name of our scheduler there."""
+    """Observes a control plane, which events name ``source``; Reballast's scheduler there is ``own_scheduler``."""
 
     def __init__(
         self,

@@ -34,8 +34,8 @@ def mutated(target: Target, cluster: Cluster, edited: Edited) -> Mutated:
             }
             details: StatusDetails = {"name": target.name, "kind": "Cluster", "causes": [cause]}
             raise StatusError(422, "Invalid", message, details)
-    # The last event may write the whole cluster. It then changes the cluster's version, which shows whether all events
-    # took effect. Without such an event, the events are a report.
+    # If the last event writes the whole cluster, it changes the cluster's version, and a later read of this version
+    # shows whether all events took effect. Otherwise no version changes: treat the events as a report.
     is_report = bool(events) and not isinstance(events[-1], clusters.ClusterJoined)
     action = Action.CONFIGURED if events else Action.UNCHANGED
     return Mutated(

@@ -264,7 +264,7 @@ class WriteExecution:
     async def _outcomes(
         self, writes: Sequence[_Append], appended: Sequence[Appended]
     ) -> tuple[dict[int, Answer], list[Attempt]]:
-        """Wait for the views, and return the answers and the late attempts as ``_write`` does."""
+        """Wait for the views; return the answers, and the attempts to try again because another client wrote first."""
         # On Kafka the last record of a batch over several partitions need not have the highest number.
         newest = max(offsets.number for offsets in appended)
         stored = await self._stored([write.attempt for write in writes], number=newest)

@@ -214,7 +214,7 @@ def _drop_undelivered(accumulator: MessageAccumulator) -> None:
 
 
 def _ignore(batch: MessageBatch) -> None:
-    """Do nothing with a batch that was to be sent again."""
+    """Do not send the batch again."""
 
 
 def failure(producer: Producer) -> BaseException | None:

@@ -1,5 +1,6 @@
 """A replica's local file with the extents of the sequence that it has applied.
 
+An extent is a range of offsets of one partition, whose records have consecutive sequence numbers.
 With the file, memory holds only the newest extents, and a restart reads only extents that the file does not have. The
 file is a cache. It also stores the last record of the topic ``sequence`` whose extents it contains, and the offset of
 that record; if the topic has another record at this offset, the file is deleted.

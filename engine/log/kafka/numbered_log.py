@@ -347,7 +347,7 @@ class KafkaLog:
         planned = await self._ordering.plan(self._sequence.end)
         ends, refused = [(stretch.slot, stretch.end) for stretch in planned], self._refusing
         appended = sequence.extents(self._sequence, self._by, ends, refused)
-        # Extents that are read but not applied come before ours: unless they are refused, ours would have no effect.
+        # Extents that are read but not applied come first: unless they are refused, the new ones would have no effect.
         if not appended.extents or self._waiting:
             return False
         (stored,) = await self._followed.append([sequence.record(appended)])

@@ -246,7 +246,7 @@ def completed(writer: Writer, live: KubeObject | None, edited: Edited) -> Edited
 
 
 def not_ended(new: KubeObject) -> KubeObject:
-    """Return a new object without a time of deletion, as of an object that was exported while it was terminating."""
+    """Return a new object without ``deletionTimestamp``; an object exported while it was terminating has one."""
     return new.without_metadata("deletionTimestamp", "deletionGracePeriodSeconds")
 
 

@@ -177,7 +177,7 @@ def _events_of(
 
 
 def _has_events(record: StoredRecord) -> bool:
-    """Return False if no Event is derived from a record. Records of policies can be as large as their objects."""
+    """Return False if no Event is derived from a record, so that large records, as of policies, are not decoded."""
     if record.topic == topics.POLICIES:
         return record.key.startswith(QUOTAS)
     return record.topic not in _WITHOUT_EVENTS
