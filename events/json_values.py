@@ -129,7 +129,7 @@ def texts(value: object) -> list[str]:
     return [str(item) for item in list_at(value)]
 
 
-def decoded(raw: msgspec.Raw | bytes) -> Json:
+def decoded(raw: msgspec.Raw | bytes | str) -> Json:
     """Decode a JSON object; an empty one if it cannot be decoded."""
     try:
         return msgspec.json.decode(raw, type=Json)

@@ -23,7 +23,7 @@ from engine.agent.discovery import Resource
 from engine.agent.kubeconfigs import Access, KubeconfigError, tls
 from engine.text_lines import Lines
 from events import records
-from events.json_values import Json, as_text, at, list_at, object_at, objects_at
+from events.json_values import Json, as_text, at, decoded, list_at, object_at, objects_at
 from events.kube_objects import KubeObject
 
 MANAGER: Final = "reballast"
@@ -334,7 +334,7 @@ class MemberApi:
     def _raise(self, response: aiohttp.ClientResponse, content: bytes) -> NoReturn:
         """Raise the error that matches a failure response; after a 401, credentials are read again."""
         code = response.status
-        status = _status(content)
+        status = decoded(content)
         message = str(status.get("message") or response.reason)[:_MESSAGE_CHARS]
         text = f"{response.method} {response.url.path}: {code} {message}"
         if code == HTTPStatus.UNAUTHORIZED:
@@ -367,13 +367,6 @@ def _change(line: bytes) -> Change:
             raise ExpiredError(message)
         raise UnreachableError(f"watch: {message}")
     return Change(kind, value)
-
-
-def _status(content: bytes) -> Json:
-    try:
-        return object_at(msgspec.json.decode(content))
-    except (msgspec.MsgspecError, RecursionError):
-        return {}
 
 
 def _seconds(text: str) -> float:

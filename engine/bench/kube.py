@@ -70,7 +70,7 @@ async def _measured(bindings: int, directory: Path, progress: Progress, sizes: S
         used_mb = await server.resident_mb() - empty_mb
         figures["memory_kb_per_binding"] = round(used_mb * 1024 / (bindings + sizes.paced), 1)
         progress("gets")
-        path = f"{kube_requests.DEPLOYMENTS}/{kube_requests.name(0)}"
+        path = f"{kube_requests.DEPLOYMENTS}/{inputs.name_of(0)}"
         figures |= await _rates(server, "get", sizes.gets, lambda connection: connection.get(path))
         progress("the list of all bindings")
         figures |= await _listed(server, bindings + sizes.paced)
@@ -133,7 +133,7 @@ async def _rates(
 
 
 async def _created(server: Server, count: int) -> dict[str, float]:
-    bodies = [kube_requests.deployment(kube_requests.name(index)) for index in range(count)]
+    bodies = [kube_requests.deployment(inputs.name_of(index)) for index in range(count)]
     path = kube_requests.DEPLOYMENTS + kube_requests.CREATING
     placed_s = 0.0
     async with _decision_times(server) as seen, server.connections() as connections:

@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from engine.text_lines import Lines
+
 _LIMIT: Final = 1 << 26
 _LENGTH: Final = b"content-length: "
 _END: Final = b"\r\n\r\n"
@@ -62,10 +64,9 @@ class Connection:
         """The lines of a watch; the connection can't be used for other requests afterwards."""
         self._writer.write(f"GET {path} HTTP/1.1\r\n{self._head}\r\n".encode())
         _check(await self._reader.readuntil(_END), b" 200 ")
-        rest = b""
+        lines = Lines()
         async for chunk in self._chunks():
-            *whole, rest = (rest + chunk).split(b"\n")
-            for line in whole:
+            for line in lines.take(chunk):
                 yield line
 
     def close(self) -> None:
@@ -92,10 +93,6 @@ class Connection:
 def _check(answer: bytes, status: bytes) -> None:
     if status not in answer[: answer.find(b"\r")]:
         raise BenchError(answer[:1_000].decode(errors="replace"))
-
-
-def name(index: int) -> str:
-    return f"bench-{index}"
 
 
 def deployment(called: str) -> bytes:

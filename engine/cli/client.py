@@ -5,7 +5,7 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final, NamedTuple, Self, TypeAlias, TypeVar, cast
+from typing import Final, NamedTuple, Self, TypeAlias, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -15,7 +15,7 @@ from engine import optional_imports
 from engine.cli import failures, server_location
 from engine.identity.endpoint import FILE, verification
 from engine.text_lines import Lines
-from events.json_values import DECODING_ERRORS, Json, object_at
+from events.json_values import DECODING_ERRORS, Json, decoded, object_at
 
 # httpx's own command line would load click, rich and pygments: a third of a command's start-up time.
 with optional_imports.without("httpx._main"):
@@ -110,17 +110,17 @@ class Client:
         content = None if body is None else msgspec.json.encode(body)
         sent = {"content-type": "application/json"} if body is not None else {}
         response = self._request(method, _KUBERNETES + path, query, content, {**sent, **(headers or {})})
-        answer = _decoded(response)
-        if not isinstance(answer, dict) or "kind" not in answer:
+        answer = decoded(response.content)
+        if "kind" not in answer:
             raise _failure(response)
         if _is_unable(response.status_code):
-            raise failures.Failure(f"the server is unavailable: {cast('Json', answer).get('message', '')}")
+            raise failures.Failure(f"the server is unavailable: {answer.get('message', '')}")
         warnings = [
             re.sub(r"\\(.)", r"\1", text)
             for header in response.headers.get_list("warning")
             for text in _WARNING.findall(header)
         ]
-        return Reply(response.status_code, cast("Json", answer), warnings)
+        return Reply(response.status_code, answer, warnings)
 
     def post(self, path: str, body: Struct | Json, kind: type[_T]) -> _T:
         """POST a command that writes no object; raises Failure with the server's message if it is refused."""
@@ -235,15 +235,8 @@ def _read(response: httpx.Response, kind: type[_T]) -> _T:
         raise failures.Failure(f"unexpected response from the server: {error}") from None
 
 
-def _decoded(response: httpx.Response) -> object:
-    try:
-        return msgspec.json.decode(response.content)
-    except DECODING_ERRORS:
-        return None
-
-
 def _failure(response: httpx.Response) -> failures.Failure:
-    error = object_at(_decoded(response), "error")
+    error = object_at(decoded(response.content), "error")
     if not error:
         return failures.Failure(f"the server answered {response.status_code} {response.reason_phrase}")
     field, reason = str(error.get("field", "")), str(error.get("reason", ""))

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from engine.domain import marks
-from events.json_values import Json, as_object, object_at
+from events.json_values import Json, as_object, decoded, object_at
 from events.kube_objects import KubeObject
 
 _MEMORY_BYTES_MAX: Final = 262_144
@@ -38,12 +38,7 @@ def without_memory(value: KubeObject) -> KubeObject:
 def last_applied(live: KubeObject) -> Json:
     """The object applied last, from the annotation; empty if the annotation is absent or invalid."""
     text = live.annotations.get(marks.LAST_APPLIED)
-    if not isinstance(text, str):
-        return {}
-    try:
-        return msgspec.json.decode(text, type=Json)
-    except (msgspec.MsgspecError, RecursionError):
-        return {}
+    return decoded(text) if isinstance(text, str) else {}
 
 
 def patch(last: Json, desired: Json, live: Json) -> Json:
