@@ -166,3 +166,8 @@ EVENT_TYPES: Final[tuple[EventType, ...]] = tuple(
 BY_TYPE: Final[dict[str, EventType]] = {entry.type: entry for entry in EVENT_TYPES}
 BY_STRUCT: Final[dict[type[shapes.Event], EventType]] = {entry.struct: entry for entry in EVENT_TYPES}
 STEP_TAKEN: Final = BY_STRUCT[decisions.StepTaken].type
+
+
+def types_of(*structs: type[shapes.Event]) -> frozenset[str]:
+    """Return the CloudEvents types of some events."""
+    return frozenset(BY_STRUCT[struct].type for struct in structs)

@@ -11,7 +11,6 @@ before 0.5 declare only the number of outputs, which are identified by their ids
 
 import base64
 import hashlib
-from typing import Final
 
 from msgspec import Struct
 
@@ -40,10 +39,7 @@ def mark_at(declared: str, index: int) -> str:
 
 def may_be_step(record: records.StoredRecord) -> bool:
     """Whether a record of ``decisions`` may be a step; True in structured content mode, as its headers have no type."""
-    return record.headers.get("ce_type") == _STEP or records.is_structured(record.headers)
-
-
-_STEP: Final = catalogue.BY_STRUCT[decisions.StepTaken].type
+    return record.headers.get("ce_type") == catalogue.STEP_TAKEN or records.is_structured(record.headers)
 
 
 class Chain(Struct):

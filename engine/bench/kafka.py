@@ -33,7 +33,7 @@ _PACE_S: Final = 0.01
 _SAMPLES: Final = 3_000
 _POLL_MS: Final = 200
 _DECIDED: Final = codec.catalogue.BY_STRUCT[decisions.ScheduleDecided].type.encode()
-_STEP: Final = codec.catalogue.BY_STRUCT[decisions.StepTaken].type.encode()
+_STEP: Final = codec.catalogue.STEP_TAKEN.encode()
 _OUTPUTS: Final = (topics.DECISIONS, topics.WORKS)
 
 

@@ -26,7 +26,7 @@ _ABOUT_BINDINGS: Final = frozenset({topics.DECISIONS, topics.HEALTH})
 """Topics in which bindings are the subjects of some records."""
 
 _SETTLED_BY: Final = frozenset({topics.DECISIONS, topics.WORKS})
-_UNCOUNTED: Final = frozenset({catalogue.STEP_TAKEN, catalogue.BY_STRUCT[decisions.StatusAggregated].type})
+_UNCOUNTED: Final = catalogue.types_of(decisions.StepTaken, decisions.StatusAggregated)
 
 _WORKLOADS_MAX: Final = 1_000
 """Maximum number of workloads for which a prediction names clusters that need capacity."""
@@ -258,8 +258,8 @@ def settled_ms(records: Sequence[StoredRecord], began_ms: int, before: Mapping[s
     for record in records:
         if record.topic in _SETTLED_BY and record.headers["ce_type"] not in _UNCOUNTED:
             last = max(last, times.from_text(record.headers["ce_time"]) - began_ms)
-        elif record.topic == topics.HEALTH and isinstance(event := codec.decode(record), codec.Decoded):
-            data = event.data
+        elif record.topic == topics.HEALTH:
+            data = codec.event_of(record)
             if (
                 isinstance(data, health.WorkloadReported)
                 and ready.get((data.cluster, data.key)) != data.ready

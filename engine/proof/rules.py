@@ -119,9 +119,7 @@ class ChangedLog:
                 return record
 
 
-_CHANGED_TYPES: Final = frozenset(
-    catalogue.BY_STRUCT[struct].type for struct in (policies.PolicyApplied, decisions.BindingClaimed)
-)
+_CHANGED_TYPES: Final = catalogue.types_of(policies.PolicyApplied, decisions.BindingClaimed)
 
 
 def _with_data(record: StoredRecord, envelope: records.Envelope, data: shapes.Event) -> StoredRecord:

@@ -200,8 +200,8 @@ async def _compare(
                 continue
     if recomputed[0].checksum == step.record.checksum:
         return []
-    computed = codec.decode(recomputed[0])
-    names = _differing(step.taken, computed.data) if isinstance(computed, codec.Decoded) else ["?"]
+    computed = codec.event_of(recomputed[0])
+    names = ["?"] if computed is None else _differing(step.taken, computed)
     if step.taken.release != release.RELEASE:
         # The outputs were compared above; ``_RELEASE_FIELDS`` may differ although decisions are equal.
         names = [name for name in names if name not in _RELEASE_FIELDS]

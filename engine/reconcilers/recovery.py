@@ -61,17 +61,17 @@ async def steps(
         for record in batch:
             if not (outputs or chain.may_be_step(record)):
                 continue
-            decoded = codec.decode(record)
-            if not isinstance(decoded, codec.Decoded) or not shard_chain.take(record, decoded.data):
+            data = codec.event_of(record)
+            if data is None or not shard_chain.take(record, data):
                 continue
-            if isinstance(decoded.data, decisions.StepTaken):
+            if isinstance(data, decisions.StepTaken):
                 # The outputs of a step follow it, so a step is complete only at the next one or at the end.
                 if current is not None:
                     yield current
-                current = RecordedStep(record, decoded.data, [], [])
+                current = RecordedStep(record, data, [], [])
             elif outputs and current is not None:
                 current.outputs.append(record)
-                current.data.append(decoded.data)
+                current.data.append(data)
         # A read of a log in memory never yields to the event loop, so let other tasks run between batches.
         await asyncio.sleep(0)
     if current is not None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from engine.log import port
-from events import codec, decisions, records, topics
+from events import catalogue, codec, records, topics
 from events.chain import Chain
 from events.outputs import Judgement, Outputs
 
@@ -52,7 +52,7 @@ class CountingWorks:
                 start = self._ends[shard]
                 batch = await self._log.read(topics.DECISIONS, shard, start, min(READ, end - start))
                 for record in batch:
-                    if record.headers.get("ce_type") == _STEP and self._take(chain, record):
+                    if record.headers.get("ce_type") == catalogue.STEP_TAKEN and self._take(chain, record):
                         works_due += self._take_due(shard)
                 self._ends[shard] = port.behind(batch, end)
                 await asyncio.sleep(0)  # let other tasks run: after a restart this reads all steps
@@ -77,8 +77,8 @@ class CountingWorks:
         return (record.partition, record.offset) not in self._foreign
 
     def _take(self, chain: Chain, record: records.StoredRecord) -> bool:
-        decoded = codec.decode(record)
-        if not isinstance(decoded, codec.Decoded) or not chain.take(record, decoded.data):
+        data = codec.event_of(record)
+        if data is None or not chain.take(record, data):
             return False
         self._outputs.declare(chain.shard)
         return True
@@ -89,6 +89,3 @@ class CountingWorks:
         ]
         self._foreign.difference_update((record.partition, record.offset) for record in counting)
         return counting
-
-
-_STEP = codec.catalogue.BY_STRUCT[decisions.StepTaken].type

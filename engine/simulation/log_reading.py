@@ -18,13 +18,25 @@ from engine.simulation.counted_works import CountingWorks
 from engine.simulation.state import MemberState, ReportCause
 from engine.works import manifests, template_loading
 from engine.works.templates import Template
-from events import attributes, clusters, codec, health, ids, keys, kube_objects, records, times, topics, works
+from events import (
+    attributes,
+    catalogue,
+    clusters,
+    codec,
+    health,
+    ids,
+    keys,
+    kube_objects,
+    records,
+    times,
+    topics,
+    works,
+)
 from events.records import StoredRecord
 from events.validation import event_fields
 
-_WRITES: Final = frozenset(
-    codec.catalogue.BY_STRUCT[struct].type
-    for struct in (clusters.MemberObjectApplied, clusters.MemberObjectDeleted, clusters.MemberPodDeleted)
+_WRITES: Final = catalogue.types_of(
+    clusters.MemberObjectApplied, clusters.MemberObjectDeleted, clusters.MemberPodDeleted
 )
 
 
@@ -210,13 +222,9 @@ async def _take_works(
 
 def take_report(histories: Mapping[str, member_history.History], record: StoredRecord) -> None:
     """Fold a record of ``health`` into the history of the member that reported it, if the member has a history."""
-    decoded = codec.decode(record)
-    match decoded:
-        case codec.Decoded(data=health.WorkloadReported() | health.WorkloadGone() as report):
-            if (history := histories.get(report.cluster)) is not None:
-                member_history.take_report(history, report, record.number)
-        case _:
-            pass
+    report = codec.event_of(record)
+    if isinstance(report, health.WorkloadReported | health.WorkloadGone) and report.cluster in histories:
+        member_history.take_report(histories[report.cluster], report, record.number)
 
 
 async def _settle_overridden(

@@ -26,7 +26,7 @@ from engine.simulation import (
 )
 from engine.simulation.state import MemberState
 from engine.works import manifests, template_loading
-from events import attributes, clusters, codec, keys, records, shapes, times, topics
+from events import attributes, catalogue, clusters, codec, keys, records, shapes, times, topics
 from events.records import StoredRecord
 
 Clock = Callable[[], int]
@@ -35,9 +35,8 @@ Clock = Callable[[], int]
 _WORKS_MAX: Final = 1_000
 """Maximum number of works per partition and turn, so that reports do not wait long to be appended."""
 
-_FOLLOWED: Final = frozenset(
-    codec.catalogue.BY_STRUCT[struct].type
-    for struct in (clusters.ClusterJoined, clusters.ClusterLeft, clusters.ClusterHealthChanged)
+_FOLLOWED: Final = catalogue.types_of(
+    clusters.ClusterJoined, clusters.ClusterLeft, clusters.ClusterHealthChanged
 )
 _log = diagnostics.logger(__name__)
 
@@ -358,8 +357,7 @@ class Members:
     def _follow_cluster(self, state: MemberState, record: StoredRecord) -> None:
         if attributes.get(record, "type") not in _FOLLOWED:
             return
-        decoded = codec.decode(record)
-        match decoded.data if isinstance(decoded, codec.Decoded) else None:
+        match codec.event_of(record):
             case clusters.ClusterJoined() as joined:
                 reports.set_joined(state, joined=True)
                 state.faults.unreachable = not faults.is_reachable(joined)

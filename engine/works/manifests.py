@@ -164,8 +164,8 @@ class Renderer:
         if len(records) < len(offsets):
             await self._log.level()
             records = await template_loading.read_at(self._log, topic, partition, offsets)
-        decoded = {offset: codec.decode(record) for offset, record in records.items()}
-        return {offset: event.data for offset, event in decoded.items() if isinstance(event, codec.Decoded)}
+        read = {offset: codec.event_of(record) for offset, record in records.items()}
+        return {offset: event for offset, event in read.items() if event is not None}
 
 
 def _render(render_input: RenderInput, template: bytes | None, rules_at: dict[int, _Rules]) -> Rendered:

@@ -107,8 +107,5 @@ class TemplateLoader:
 
 
 def _template(record: records.StoredRecord) -> Template:
-    match codec.decode(record):
-        case codec.Decoded(data=specs.TemplateApplied(manifest=manifest)):
-            return templates.read(manifest)
-        case _:
-            return EMPTY
+    applied = codec.event_of(record)
+    return templates.read(applied.manifest) if isinstance(applied, specs.TemplateApplied) else EMPTY

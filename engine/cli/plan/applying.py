@@ -22,7 +22,7 @@ from engine.http.query.record_json import Entry
 from engine.kubeapi.schema.resources import ApiPath, parse_path
 from engine.plans.predictions import Prediction
 from engine.plans.questions import Failure
-from events import clusters, codec, topics, tracing
+from events import catalogue, clusters, topics, tracing
 from events.json_values import DECODING_ERRORS, Json, as_text, at
 
 _ACTIONS: Final = {"POST": "created", "DELETE": "deleted"}
@@ -30,14 +30,11 @@ _MORE: Final = "{} more"
 _REMEDY: Final = "create the plan again, and check it"
 _UNCHANGED: Final = "Nothing changes: the objects already are as requested."
 _READ_MAX: Final = 10_000
-_REPORTS: Final = frozenset(
-    codec.catalogue.BY_STRUCT[struct].type
-    for struct in (
-        clusters.CapacityReported,
-        clusters.ClusterHealthChanged,
-        clusters.ClusterApisReported,
-        clusters.ClusterConditionsReported,
-    )
+_REPORTS: Final = catalogue.types_of(
+    clusters.CapacityReported,
+    clusters.ClusterHealthChanged,
+    clusters.ClusterApisReported,
+    clusters.ClusterConditionsReported,
 )
 """Event types of clusters' periodic reports; a report is named as a change only if it caused a decision."""
 

@@ -16,13 +16,10 @@ from engine.cli.plan import applying
 from engine.objects.bindings import Binding
 from engine.plans import summaries
 from engine.plans.predictions import Prediction
-from events import codec, decisions, times
+from events import catalogue, decisions, times
 from events.json_values import Json
 
-_PLACING: Final = frozenset(
-    codec.catalogue.BY_STRUCT[struct].type
-    for struct in (decisions.ScheduleDecided, decisions.BindingWithdrawn)
-)
+_PLACING: Final = catalogue.types_of(decisions.ScheduleDecided, decisions.BindingWithdrawn)
 """Types of the decisions that change the clusters of a workload."""
 
 

@@ -19,8 +19,8 @@ from projections.works import Work
 
 def of_record(record: StoredRecord) -> messages.Work | None:
     """Return the message about the work in a record of ``works``; None if the record has no work."""
-    decoded = codec.decode(record)
-    return _of_event(decoded.data) if isinstance(decoded, codec.Decoded) else None
+    data = codec.event_of(record)
+    return None if data is None else _of_event(data)
 
 
 def of_current(key: str, work: Work) -> messages.Work:

@@ -23,7 +23,7 @@ from engine.http.query.view_reads import Reader
 from engine.http.services import Inquiry, Services
 from engine.objects import bindings
 from engine.writing.read_side import ReadSide
-from events import catalogue, decisions, keys, topics
+from events import catalogue, keys, topics
 from events.json_values import object_at
 from events.kube_objects import KubeObject
 from projections import observed_bindings, query
@@ -36,9 +36,6 @@ _EXPLAINED_AT_ONCE_RECORDS: Final = 20_000
 
 _STATE_PARAMETERS: Final = frozenset({"asOf", "continue"})
 """Parameters that links to another state of a page do not keep, unlike its filters."""
-
-_UNSEEN: Final = frozenset({catalogue.BY_STRUCT[decisions.StepTaken].type})
-"""Event types that no page listens for: a step alone changes nothing on a page; its outputs are separate records."""
 
 
 class _Feed(Struct, frozen=True):
@@ -311,4 +308,5 @@ def _follow(topic: str = "", key: str = "") -> _Feed:
     types = (entry.type for entry in catalogue.EVENT_TYPES if topic in ("", entry.topic))
     parameters = {name: value for name, value in (("topic", topic), ("key", key)) if value}
     path = f"{PREFIX}/live?{urlencode(parameters)}"
-    return _Feed(path, " ".join(type_ for type_ in types if type_ not in _UNSEEN))
+    # A step alone changes nothing on a page; its outputs are separate records.
+    return _Feed(path, " ".join(type_ for type_ in types if type_ != catalogue.STEP_TAKEN))

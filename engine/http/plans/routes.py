@@ -186,9 +186,9 @@ class _Plans:
         while end > 0:
             start, time_ms = max(end - portion, 0), None
             async for record in reading.of_all(self._log, start, end):
-                decoded = codec.decode(record) if record.topic == topics.DECISIONS else None
-                if isinstance(decoded, codec.Decoded) and isinstance(decoded.data, decisions.StepTaken):
-                    time_ms = decoded.data.time_ms
+                data = codec.event_of(record) if record.topic == topics.DECISIONS else None
+                if isinstance(data, decisions.StepTaken):
+                    time_ms = data.time_ms
             if time_ms is not None:
                 return time_ms
             # Larger portions, since many inputs, or the outputs of a large step, may follow the last step.

@@ -91,8 +91,7 @@ def _object_messages(
         of_clusters.Quotas(subjects),
     )
     for record in records:
-        decoded = codec.decode(record)
-        if isinstance(decoded, codec.Decoded):
+        if (data := codec.event_of(record)) is not None:
             for source in sources:
-                for occurrence in source.take(record, decoded.data):
+                for occurrence in source.take(record, data):
                     yield record, occurrence
