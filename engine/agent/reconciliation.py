@@ -40,7 +40,8 @@ class Applied(Struct, frozen=True, kw_only=True):
 class Observed(Struct, frozen=True, kw_only=True):
     """Observed state of an object; an empty ``uid`` means that it does not exist.
 
-    ``version`` is its resourceVersion. ``deleted_uid`` is the uid of the last object that was seen to be deleted.
+    ``version`` is its resourceVersion. ``deleted_uid`` is the uid of the last object that was seen to be deleted, and
+    ``version`` then that of the deletion, or of the list that lacked the object.
     """
 
     uid: str = ""
@@ -145,11 +146,12 @@ def has_drifted(entry: Entry) -> bool:
 
 def is_older(observed: Observed, other: Observed) -> bool:
     """Whether an observation is earlier than another one of the same object; False for non-numeric versions."""
+    version, other_version = map(resource_versions.number, (observed.version, other.version))
     if observed.uid and observed.uid == other.deleted_uid:
-        return True
+        # Lists and watches also show an object as deleted if a client removes the agent's label from it.
+        return version is None or other_version is None or version <= other_version
     if observed.uid != other.uid:
         return False
-    version, other_version = map(resource_versions.number, (observed.version, other.version))
     return version is not None and other_version is not None and version < other_version
 
 

@@ -96,8 +96,8 @@ class Follower(Protocol):
         """Called before a list is requested."""
         ...
 
-    def listed(self, items: list[KubeObject]) -> None:
-        """Called with the complete list."""
+    def listed(self, items: list[KubeObject], version: str, /) -> None:
+        """Called with the complete list and its resourceVersion."""
         ...
 
     def changed(self, value: KubeObject, *, is_gone: bool) -> None:
@@ -178,7 +178,7 @@ async def _list(api: MemberApi, gate: Gate, resource: Resource, labels: str, fol
     async def ask() -> str:
         follower.begin()
         listed = await api.list(resource, labels)
-        follower.listed(listed.items)
+        follower.listed(listed.items, listed.version)
         return listed.version
 
     asking: Callable[[], Awaitable[str]] = ask

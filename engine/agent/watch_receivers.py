@@ -32,7 +32,7 @@ class Objects:
         """Remember the state before the list: an object applied during the request may be missing from it."""
         self._before = {key: entry.seen for key, entry in self._ledger.entries() if self._is_of_kind(entry)}
 
-    def listed(self, items: list[KubeObject]) -> None:
+    def listed(self, items: list[KubeObject], version: str = "") -> None:
         listed_keys: set[str] = set()
         for item in items:
             key = self._key(item)
@@ -43,7 +43,8 @@ class Objects:
         for key, before in self._before.items():
             entry = self._ledger.get(key)
             if entry is not None and key not in listed_keys and entry.seen is before:
-                entry.seen = Observed(deleted_uid=entry.applied.uid if entry.applied is not None else "")
+                deleted_uid = entry.applied.uid if entry.applied is not None else ""
+                entry.seen = Observed(deleted_uid=deleted_uid, version=version)
                 self._on_seen(key)
         self._before = {}
 
@@ -58,7 +59,7 @@ class Objects:
             if entry.ref is not None and self._executor.has_own_marks(value):
                 is_retained = object_preparation.retains_replicas(value)
                 seen = self._executor.observe(value, entry.ref, entry.work.reading, is_retained=is_retained)
-                entry.seen = Observed(deleted_uid=seen.uid) if is_gone else seen
+                entry.seen = _deleted(seen) if is_gone else seen
             return
         seen = self._executor.observe(value, applied.ref, entry.work.reading, is_retained=applied.is_retained)
         if entry.seen is not None and is_older(seen, entry.seen):
@@ -67,7 +68,7 @@ class Objects:
             # Ignore a late DELETED of an earlier object of that name: the known object has another uid.
             if entry.seen is not None and entry.seen.uid not in ("", seen.uid):
                 return
-            seen = Observed(deleted_uid=seen.uid)
+            seen = _deleted(seen)
         if seen != entry.seen:
             entry.seen = seen
             self._on_seen(key)
@@ -81,6 +82,10 @@ class Objects:
     def _is_of_kind(self, entry: Entry) -> bool:
         ref = entry.applied.ref if entry.applied is not None else None
         return ref is not None and (ref.api_version, ref.kind) == self._kind
+
+
+def _deleted(seen: Observed) -> Observed:
+    return Observed(deleted_uid=seen.uid, version=seen.version)
 
 
 class Tracked(Generic[_Part]):
@@ -105,7 +110,7 @@ class Tracked(Generic[_Part]):
     def begin(self) -> None:
         """Do nothing: this receiver needs no preparation."""
 
-    def listed(self, items: list[KubeObject]) -> None:
+    def listed(self, items: list[KubeObject], _version: str = "") -> None:
         parts = {self._key(item): self._read(item) for item in items}
         self.parts = {key: part for key, part in parts.items() if part is not None}
         self.is_known = True
@@ -149,7 +154,7 @@ class Scalers:
     def begin(self) -> None:
         """Do nothing: this receiver needs no preparation."""
 
-    def listed(self, items: list[KubeObject]) -> None:
+    def listed(self, items: list[KubeObject], _version: str = "") -> None:
         before, self._found = self._found, {item.uid: _target(item) for item in items}
         self._targets = Counter(self._found.values())
         for identity in set(before.values()) ^ self._targets.keys():

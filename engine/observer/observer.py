@@ -357,7 +357,7 @@ class _Receiver:
     def begin(self) -> None:
         """Do nothing: this receiver keeps no state."""
 
-    def listed(self, items: list[KubeObject]) -> None:
+    def listed(self, items: list[KubeObject], _version: str = "") -> None:
         self._observer.listed(*group_kind(self._resource.api_version, self._resource.kind), items)
 
     def changed(self, value: KubeObject, *, is_gone: bool) -> None:

@@ -20,6 +20,7 @@ from engine.agent.configuration import Configuration
 from engine.agent.kubeconfigs import Access
 from engine.agent.member import MemberAgent, Settings
 from engine.bench import karmada_api
+from engine.domain import marks
 from events.shapes import WorkloadRef
 from tests.waiting import until_async
 
@@ -28,6 +29,7 @@ NAME: Final = "one"
 _ROOT: Final = f"/api/v1/agents/{NAME}"
 _PATH: Final = "/apis/apps/v1/deployments"
 _OBJECT: Final = "/apis/apps/v1/namespaces/default/deployments/{name}"
+_MARKED: Final = ("labels", "annotations")
 _OWNED: Final[Json] = {
     "manager": "reballast",
     "operation": "Apply",
@@ -207,6 +209,15 @@ class Member:
         deleted = {**stored, "metadata": {**stored["metadata"], "resourceVersion": str(self._version)}}
         self._note("DELETED", deleted)
 
+    def remove_marks(self, name: str) -> None:
+        """Remove the agent's labels and annotations from an object as a client does."""
+        stored = self.objects[name]
+        marked = {field: text for field, text in stored["metadata"].items() if field not in _MARKED}
+        unmarked = self._store(name, {**stored, "metadata": marked}, [{**_OWNED, "manager": "another"}])
+        # To a watch of the label, the object is gone.
+        del self._changes[-1]
+        self._note("DELETED", {**stored, "metadata": {**stored["metadata"], **_version(unmarked)}})
+
     def take_over(self, name: str, replicas: int) -> None:
         """Change the replicas of an object as another client does, which then owns them."""
         stored = self.objects[name]
@@ -279,7 +290,9 @@ class Member:
     async def _list(self, request: Request) -> Response:
         if request.query_params.get("watch") != "true":
             metadata = {"resourceVersion": str(self._version)}
-            return JSONResponse({"metadata": metadata, "items": list(self.objects.values())})
+            is_labelled = "labelSelector" in request.query_params
+            items = [item for item in self.objects.values() if not is_labelled or _is_marked(item)]
+            return JSONResponse({"metadata": metadata, "items": items})
         return StreamingResponse(self._watch(len(self._changes)))
 
     async def _watch(self, at: int) -> AsyncGenerator[bytes]:
@@ -290,6 +303,14 @@ class Member:
             for line in lines:
                 yield line
             await changed.wait()
+
+
+def _version(value: Json) -> Json:
+    return {"resourceVersion": value["metadata"]["resourceVersion"]}
+
+
+def _is_marked(value: Json) -> bool:
+    return value["metadata"].get("labels", {}).get(marks.MANAGED) == "true"
 
 
 @asynccontextmanager

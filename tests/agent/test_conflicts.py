@@ -100,6 +100,7 @@ async def test_object_of_others_is_overwritten_on_request_and_then_removed(tmp_p
         await until_async(lambda: key_of("web") in gateway.reports)
         assert gateway.reports[key_of("web")].fault == ""
         assert member.objects["web"]["spec"] == {"replicas": 2}
+        assert member.forced == [True]
         gateway.send("web", 2, None)
         await until_async(lambda: gateway.gone)
     assert member.objects == {}
@@ -131,10 +132,24 @@ async def test_only_an_object_that_exists_is_applied_by_force(tmp_path: Path) ->
     assert member.forced == [False, True, True]
 
 
+async def test_object_whose_marks_another_client_removed_gets_them_again_at_once(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Member()
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 1, 2)
+        await until_async(lambda: key_of("web") in gateway.reports)
+        await asyncio.sleep(1)
+        member.remove_marks("web")
+        await until_async(lambda: "labels" in member.objects["web"]["metadata"])
+        member.run_all("web")
+        await until_async(lambda: gateway.reports[key_of("web")].ready == 2)
+        await asyncio.sleep(100)
+    assert member.forced == [False, True], "it is applied once"
+
+
 async def test_object_whose_marks_another_client_removed_gets_them_with_the_next_work(tmp_path: Path) -> None:
     gateway, member = Gateway(), Member()
     await apply(gateway, member, tmp_path / "agent.sqlite", "web")
-    member.create(OTHER)
+    member.remove_marks("web")
     gateway.send("web", 2, 3)
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         await until_async(lambda: gateway.reports[key_of("web")].step == 2)
