@@ -51,7 +51,7 @@ def shared_report(report: Report) -> Report:
 
 
 def _work(work: Dispatched, template: Template | None) -> Dispatched:
-    """Return a shared work: with the template's digest object if it is equal, and with NOTHING for no labels."""
+    """Return a shared work that uses the template's object for an equal digest, and NOTHING for empty labels."""
     digest = work.digest
     if template is not None and template.digest == digest:
         digest = template.digest

@@ -28,10 +28,11 @@ _PRODUCER: Final = "TaintManager"
 
 
 def decide(binding: Binding, view: View, *, is_changed: bool) -> Outputs[bool]:
-    """End evictions that are over and start those that are due; return whether a pass may use a cluster again.
+    """End evictions that are over and start those that are due.
 
-    ``is_changed``: the scheduler has not seen the binding's current state. Then healthy replacements or a recovered
-    cluster end no eviction before the next scheduling pass.
+    Return whether the binding needs a scheduling pass because a cluster can be used again. ``is_changed`` means that
+    the binding changed after its last pass. Until the next one, neither healthy replacements nor a recovered cluster
+    end an eviction.
     """
     is_scheduled = _is_scheduled(binding, view.shard) and not is_changed
     ended_evictions = (
