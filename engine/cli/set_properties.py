@@ -231,7 +231,7 @@ def read_taint(text: str) -> Taint:
 
 
 def _conflicting_options(subject: str) -> failures.Failure:
-    return failures.usage(f"can not both set and remove the {subject}", "leave out one of the two")
+    return failures.usage(f"cannot both set and remove the {subject}", "leave out one of the two")
 
 
 def _retaint(server: options.Server, clusters: Sequence[str], action: str, compute: Retaint) -> int:

@@ -266,7 +266,7 @@ def test_time_between_drills_is_read_in_seconds() -> None:
         (
             "plan taint m1 a:NoSchedule- a:NoSchedule",
             1,
-            "can not both set and remove the taint a:NoSchedule",
+            "cannot both set and remove the taint a:NoSchedule",
             "out",
         ),
         ("plan scale deploy/foo abc", 1, "'abc' is not a number of replicas", "from 0 to 2147483647"),
