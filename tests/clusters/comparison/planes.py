@@ -172,8 +172,10 @@ class Plane:
             case "delete":
                 answer = await self._http.delete(url, params=_BACKGROUND)
             case "recreate":
-                (await self._http.delete(url, params=_BACKGROUND)).raise_for_status()
-                answer = await self._http.post(path, json=write.value)
+                # A protected object cannot be deleted.
+                answer = await self._http.delete(url, params=_BACKGROUND)
+                if answer.is_success:
+                    answer = await self._http.post(path, json=write.value)
             case _:
                 answer = await self._replaced(url, write.value)
         return "" if answer.is_success else f"{answer.status_code} {answer.json().get('message')}"
