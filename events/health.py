@@ -41,7 +41,7 @@ class WorkloadReported(shapes.Event, frozen=True, kw_only=True):
 
 
 class WorkloadGone(shapes.Event, frozen=True, kw_only=True):
-    """The workload was removed from the cluster."""
+    """The workload was removed from the cluster; only then does the cluster get a new template of that name."""
 
     cluster: str
     key: str
