@@ -87,9 +87,4 @@ def _usage(container: Json) -> Json:
 
 
 def _text(name: str, amount: object) -> str:
-    if not isinstance(amount, str | int | float) or isinstance(amount, bool):
-        return "0"
-    try:
-        return quantity.of_nano(name, quantity.nano_units(amount))
-    except quantity.QuantityError:
-        return "0"
+    return quantity.of_nano(name, quantity.nano_units_of(amount) or 0)

@@ -13,6 +13,7 @@ import msgspec
 
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.schema.openapi_schemas import texts
 from events import limits
 from events.json_values import Json, as_list, as_object, list_at, object_at
 
@@ -47,7 +48,7 @@ def faults(value: Json, schema: Json, *, part: str = "") -> Iterator[Cause]:
     """Yield the errors of an object except for its status, or those of one top-level field (``part``)."""
     properties = object_at(schema, "properties")
     if not part:
-        for name in _texts(schema.get("required")):
+        for name in texts(schema.get("required")):
             if value.get(name) is None:
                 yield causes.required(name)
         yield from _combined(value, schema, "")
@@ -216,7 +217,7 @@ def _of_object(document: Json, schema: Json, path: str) -> Iterator[Cause]:
     if isinstance(least, int) and len(document) < least:
         yield causes.invalid(path, document, f"{path} in body should have at least {least} properties")
     properties = object_at(schema, "properties")
-    for name in _texts(schema.get("required")):
+    for name in texts(schema.get("required")):
         may_be_null = name in document and object_at(properties, name).get("nullable") is True
         if document.get(name) is None and not may_be_null:
             yield causes.required(_below(path, name))
@@ -246,7 +247,7 @@ def _of_list(items: list[object], schema: Json, path: str) -> Iterator[Cause]:
 
 def _repeated(items: list[object], schema: Json, path: str) -> Iterator[Cause]:
     """Yield an error for each repeated item of a set or keyed list."""
-    sort, keys = schema.get("x-kubernetes-list-type"), _texts(schema.get("x-kubernetes-list-map-keys"))
+    sort, keys = schema.get("x-kubernetes-list-type"), texts(schema.get("x-kubernetes-list-map-keys"))
     if sort not in ("map", "set"):
         return
     seen: set[bytes] = set()
@@ -321,7 +322,3 @@ def _name_of(value: object) -> str:
         if isinstance(value, _TYPES[name]):
             return name
     return "null"
-
-
-def _texts(value: object) -> list[str]:
-    return [type_name for type_name in list_at(value) if isinstance(type_name, str)]

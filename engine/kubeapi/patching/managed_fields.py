@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 
 from engine.kubeapi.schema.schemas import Fields, ListOf, Scalar, Schema
 from engine.kubeapi.schema.types.parsing import resolved
-from events.json_values import DECODING_ERRORS, Json, as_list, as_object, list_at, object_at
+from events.json_values import DECODING_ERRORS, Json, as_list, as_object, as_text, list_at, object_at
 from events.kube_fields import SELF
 from events.kube_objects import KubeObject
 
@@ -212,15 +212,17 @@ def read(value: KubeObject) -> Owners:
         if entry.get("fieldsType", "FieldsV1") != "FieldsV1":
             raise ManagedFieldsError(f"managedFields[{index}].fieldsType: must be `FieldsV1`")
         manager = Manager(
-            name=_text(entry, "manager"),
+            name=as_text(entry.get("manager")),
             operation=APPLY if operation == APPLY else UPDATE,
-            subresource=_text(entry, "subresource"),
+            subresource=as_text(entry.get("subresource")),
         )
         try:
             fields = field_set(entry.get("fieldsV1", {}))
         except FieldSetError as error:
             raise ManagedFieldsError(f"managedFields[{index}].fieldsV1: {error}") from None
-        owned = Owned(fields=fields, api_version=_text(entry, "apiVersion"), time=_text(entry, "time"))
+        owned = Owned(
+            fields=fields, api_version=as_text(entry.get("apiVersion")), time=as_text(entry.get("time"))
+        )
         result[manager] = _joined(result[manager], owned) if manager in result else owned
     return result
 
@@ -313,11 +315,6 @@ def _capped(owners: Owners) -> Owners:
 
 def _joined(owned: Owned, other: Owned) -> Owned:
     return structs.replace(owned, fields=owned.fields | other.fields, time=max(owned.time, other.time))
-
-
-def _text(entry: Json, name: str) -> str:
-    value = entry.get(name, "")
-    return value if isinstance(value, str) else ""
 
 
 def entries(value: KubeObject) -> list[Json]:

@@ -9,8 +9,9 @@ from typing import Final, TypedDict
 import msgspec
 
 from engine.kubeapi.rights.rbac import Binding, Rights, Role, Rule, Subject
+from engine.kubeapi.schema.openapi_schemas import texts
 from engine.kubeapi.values.selectors import LabelSelector, Operator
-from events.json_values import Json, as_object, list_at
+from events.json_values import as_object, as_text
 from events.kube_objects import KubeObject
 
 API_VERSION: Final = "rbac.authorization.k8s.io/v1"
@@ -56,11 +57,11 @@ def rules(value: KubeObject) -> tuple[Rule, ...]:
     """Return the rules of a role, or of any object with a list ``rules``."""
     return tuple(
         Rule(
-            verbs=_texts(rule, "verbs"),
-            groups=_texts(rule, "apiGroups"),
-            resources=_texts(rule, "resources"),
-            names=_texts(rule, "resourceNames"),
-            paths=_texts(rule, "nonResourceURLs"),
+            verbs=texts(rule.get("verbs")),
+            groups=texts(rule.get("apiGroups")),
+            resources=texts(rule.get("resources")),
+            names=texts(rule.get("resourceNames")),
+            paths=texts(rule.get("nonResourceURLs")),
         )
         for item in value.list_at("rules")
         if (rule := as_object(item)) is not None
@@ -74,7 +75,7 @@ def binding(value: KubeObject) -> Binding:
     return Binding(
         name=value.name,
         namespace=namespace,
-        role=_text(reference, "name"),
+        role=as_text(reference.get("name")),
         of_cluster=is_global or reference.get("kind") == "ClusterRole",
         subjects=tuple(_subjects(value, namespace)),
     )
@@ -105,10 +106,10 @@ def shown(rule: Rule) -> ShownRule:
 
 def _subjects(value: KubeObject, namespace: str) -> Iterable[Subject]:
     for subject in value.objects_at("subjects"):
-        kind = _text(subject, "kind")
+        kind = as_text(subject.get("kind"))
         # A ServiceAccount subject without a namespace belongs to the namespace of the binding.
-        subject_namespace = _text(subject, "namespace") or namespace if kind == "ServiceAccount" else ""
-        yield Subject(kind=kind, name=_text(subject, "name"), namespace=subject_namespace)
+        subject_namespace = as_text(subject.get("namespace")) or namespace if kind == "ServiceAccount" else ""
+        yield Subject(kind=kind, name=as_text(subject.get("name")), namespace=subject_namespace)
 
 
 def _gathers(value: KubeObject) -> Iterable[LabelSelector]:
@@ -124,12 +125,3 @@ def _gathers(value: KubeObject) -> Iterable[LabelSelector]:
             for expression in selector.match_expressions
         ):
             yield selector
-
-
-def _text(value: Json, name: str) -> str:
-    text = value.get(name)
-    return text if isinstance(text, str) else ""
-
-
-def _texts(value: Json, name: str) -> tuple[str, ...]:
-    return tuple(item for item in list_at(value, name) if isinstance(item, str))
