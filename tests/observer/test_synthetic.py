@@ -242,6 +242,49 @@ def test_only_the_deletion_of_a_cluster_takes_it_from_later_decisions(kind: str,
     assert [decision.verdict for decision in decisions] == [verdict]
 
 
+def with_spec(change: recordings.Change, **spec: object) -> recordings.Change:
+    value = msgspec.json.decode(change.manifest, type=dict[str, Any])
+    return recordings.change(change.type, {**value, "spec": {**value["spec"], **spec}})
+
+
+def test_bindings_of_the_own_scheduler_belong_to_groups() -> None:
+    plane, shadow = synthetic.ControlPlane(), Shadow(own_scheduler="own")
+    for name in ("east", "west"):
+        plane.join(name)
+    groups = {"antiAffinityGroup": "app=web"}
+    first = plane.bind("ResourceBinding", "first", groups=groups)
+    plane.evict(first, "east")
+    began = len(plane.changes)
+    plane.bind("ResourceBinding", "second", groups=groups)
+    own = (
+        with_spec(change, schedulerName="own") if change.head.kind == "ResourceBinding" else change
+        for change in plane.changes[:began]
+    )
+    decisions = [
+        decision
+        for change in (*own, *plane.changes[began:])
+        if (decision := recordings.compare(shadow, change))
+    ]
+    assert [(decision.verdict, set(decision.computed.clusters)) for decision in decisions] == [
+        (SAME, {"east"})
+    ]
+
+
+def test_decision_on_a_binding_without_a_scheduler_name_is_compared() -> None:
+    plane, shadow = synthetic.ControlPlane(), Shadow()
+    plane.join("east")
+    plane.bind("ResourceBinding", "web")
+    decisions = [
+        decision
+        for change in (
+            plane.changes[0],
+            *(with_spec(change, schedulerName="") for change in plane.changes[1:]),
+        )
+        if (decision := recordings.compare(shadow, change))
+    ]
+    assert [decision.verdict for decision in decisions] == [SAME]
+
+
 def test_decision_that_ignores_a_taint_is_unexplained() -> None:
     plane, shadow = synthetic.ControlPlane(), Shadow()
     for name in ("east", "west"):
