@@ -4,11 +4,12 @@ from typing import Final
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from engine.domain import marks
 from engine.simulation import uids, unmanaged
 from engine.simulation.state import MemberState, Unmanaged
-from events import clusters, health
+from events import clusters, health, shapes
 from events.json_values import Json
 from tests.builders import manifests
 from tests.members import examples
@@ -66,8 +67,10 @@ async def test_managed_object_that_is_deleted_without_its_pods_keeps_them() -> N
 @pytest.mark.parametrize("orphans", [False, True])
 async def test_object_that_is_created_again_has_the_replicas_of_its_work(orphans: bool) -> None:
     stage = await _managed(2, {marks.RETAIN_REPLICAS: "true"})
+    generation = _state(stage).workloads[NGINX].generation
     await _write(stage, _deployment(4))
     await stage.settle()
+    assert _state(stage).workloads[NGINX].generation == generation + 1
     assert examples.shown(stage) == {("member1", NGINX): (4, 4)}
     await _delete(stage, orphans=orphans)
     await stage.settle()
@@ -121,3 +124,46 @@ def test_ten_revisions_are_kept_beside_the_current_one() -> None:
 def test_written_object_keeps_its_identity_and_counts_changes_of_its_spec() -> None:
     item = _revised("a", "a", "b")
     assert (item.uid, item.created_ms, item.changed_ms, item.generation) == ("uid-1", 1, 3, 2)
+
+
+def _in_namespace(namespace: str, kind: str, **fields: object) -> Json:
+    return {**manifests.manifest("v1", kind, "own", namespace), **fields}
+
+
+async def test_deleted_namespace_takes_only_its_own_objects_with_it() -> None:
+    stage = examples.Stage()
+    await stage.turn()
+    for namespace in ("first", "second"):
+        await _write(stage, manifests.manifest("v1", "Namespace", namespace))
+        await _write(stage, _in_namespace(namespace, "ConfigMap"))
+    ref = shapes.WorkloadRef(api_version="v1", kind="Namespace", name="first")
+    await stage.members.write("member1", clusters.MemberObjectDeleted(name="member1", object=ref))
+    left = [(item.ref.kind, item.ref.namespace) for item in _state(stage).unmanaged.values()]
+    assert left == [("Namespace", ""), ("ConfigMap", "second")]
+
+
+async def test_deleted_quota_limits_nothing() -> None:
+    stage = examples.Stage()
+    await stage.turn()
+    await _write(stage, _in_namespace("default", "ResourceQuota", spec={"hard": {"pods": "1"}}))
+    await _write(stage, _deployment(3))
+    await stage.settle()
+    workload = unmanaged.running(_state(stage), NGINX)
+    assert workload is not None
+    assert workload.ready == 1
+    ref = shapes.WorkloadRef(api_version="v1", kind="ResourceQuota", name="own", namespace="default")
+    await stage.members.write("member1", clusters.MemberObjectDeleted(name="member1", object=ref))
+    for _ in range(30):
+        await stage.turn(after_ms=1_000)
+    assert workload.ready == 3
+
+
+async def test_object_that_the_control_plane_takes_over_keeps_its_generation() -> None:
+    stage = examples.Stage()
+    await stage.turn()
+    for replicas in (1, 2, 3):
+        await _write(stage, _deployment(replicas))
+    offset = await stage.submit_template(_deployment(3), NGINX)
+    await stage.work(structs.replace(examples.applied("nginx", 3, offset=offset), overwrites=True))
+    await stage.settle()
+    assert _state(stage).workloads[NGINX].generation >= 3
