@@ -22,6 +22,9 @@ from engine.proof import checkpoints, signing
 KEY_VARIABLE: Final = "REBALLAST_CHECKPOINT_KEY"
 FILE: Final = "checkpoints.jsonl"
 _STANDARD_OUTPUT: Final = "-"
+_MAKE_KEY: Final = "make one: reballast log new-key checkpoint.key"
+_USUAL: Final = "10m"
+"""Time between checkpoints if the user gives none."""
 
 LogOption = Annotated[
     str,
@@ -40,7 +43,7 @@ class Signing:
     checkpoint_key: Annotated[
         Path | None, Parameter(help="Sign checkpoints of the log with this key (see `log checkpoint`).")
     ] = None
-    checkpoint_every: Annotated[str, Parameter(help="Time between checkpoints: 10m, 1h30m, 90s.")] = "10m"
+    checkpoint_every: Annotated[str, Parameter(help="Time between checkpoints: 10m, 1h30m, 90s.")] = _USUAL
     checkpoint_to: Annotated[
         str,
         Parameter(help=f"File or kafka:// address to append to; by default {FILE} in the data directory."),
@@ -49,6 +52,9 @@ class Signing:
     def schedule(self, directory: Path) -> checkpointing.Schedule | None:
         """Return the interval, key and destination of checkpoints; None if none are made. Raises Failure."""
         if self.checkpoint_key is None and not os.environ.get(KEY_VARIABLE):
+            if self.checkpoint_to or self.checkpoint_every != _USUAL:
+                option = "--checkpoint-to" if self.checkpoint_to else "--checkpoint-every"
+                raise failures.usage(f"{option} needs --checkpoint-key FILE", _MAKE_KEY)
             return None
         every_s = options.read_duration("--checkpoint-every", self.checkpoint_every) / 1_000
         if not every_s:
@@ -88,9 +94,6 @@ def read_private_key(path: Path | None) -> Ed25519PrivateKey:
         if text:
             return signing.private_key(text.encode())
     raise failures.usage("no key to sign with: give --key FILE", _MAKE_KEY)
-
-
-_MAKE_KEY: Final = "make one: reballast log new-key checkpoint.key"
 
 
 def new_key(

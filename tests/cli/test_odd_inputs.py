@@ -360,6 +360,8 @@ def test_server_runs_on_if_nothing_reads_its_output(last: bytes, tmp_path: Path)
     [
         ("up", "--checkpoint-key", "KEY", "--checkpoint-to", "kafka://"),
         ("up", "--checkpoint-key", "KEY", "--checkpoint-every", "0s"),
+        ("up", "--checkpoint-every", "5m"),
+        ("up", "--checkpoint-to", "signed.jsonl"),
         ("log", "checkpoint", "--key", "KEY", "--to", "kafka://"),
         ("log", "verify", "--checkpoint", "kafka://", "--public-key", "KEY.pub"),
     ],
