@@ -80,13 +80,12 @@ def apply(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
 def settle(shard: ShardState, key: str, at_ms: int) -> None:
     """Clean up after a key was decided in a step at ``at_ms``.
 
-    Clear answered requests and count the answers that a rebalancer did not use. Reset ``ready_to_retry`` if the retry
+    Clear answered requests, and answers that a rebalancer did not use. Reset ``ready_to_retry`` if the retry
     was due, and set ``unhealthy_ms`` of new unhealthy reports. Delete empty bindings and dropped needs. Cancel capacity
     requests that are fulfilled or no longer allowed.
     """
     rebalancer = shard.rebalancers.get(key)
     if rebalancer is not None:
-        shard.counters.answers_ignored += len(rebalancer.answers)
         rebalancer.answers = []
     if key in shard.needs:
         needs.forget_dropped(shard, key)

@@ -156,7 +156,6 @@ def _allow_deletion(shard: ShardState, taken: verdicts.Taken, cluster: str) -> N
     binding = shard.bindings.get(taken.record.key)
     tasks = binding.tasks if binding else ()
     if binding is None or not any(task.cluster == cluster and not task.held for task in tasks):
-        shard.counters.allowances_ignored += 1
         return
     binding.tasks = tuple(
         msgspec.structs.replace(task, suppress_deletion=False) if task.cluster == cluster else task
@@ -184,7 +183,6 @@ def _take_report(shard: ShardState, taken: verdicts.Taken, report: health.Worklo
     version = (report.term, report.step)
     newest = (previous.term, previous.step) if previous else (0, 0)
     if binding is None or work is None or version < max(work.first, newest):
-        shard.counters.reports_ignored += 1
         return
     applied = previous.template_generation if previous else 0
     if version == (work.term, work.step) and not report.fault:
@@ -253,7 +251,8 @@ def _take_link(shard: ShardState, taken: verdicts.Taken) -> None:
                 if isinstance(link, links.GroupRequested)
                 else group_ledgers.answer(shard, link)
             )
-            _touch_if(shard, taken, states.GROUP, is_newest=is_newest)
+            if is_newest:
+                touch(shard, taken.record.key, states.GROUP, taken)
         case _:
             message = f"{type(taken.data).__name__} is no input of a shard"
             raise TypeError(message)
@@ -262,7 +261,6 @@ def _take_link(shard: ShardState, taken: verdicts.Taken) -> None:
 def _take_answer(shard: ShardState, taken: verdicts.Taken, answer: links.RescheduleAnswered) -> None:
     rebalancer = shard.rebalancers.get(taken.record.key)
     if rebalancer is None or rebalancer.uid != answer.uid:
-        shard.counters.answers_ignored += 1
         return
     observed = Observed(answer.workload, answer.generation, answer.result, answer.reason)
     rebalancer.answers.append(observed)
@@ -281,7 +279,6 @@ def _take_need(
     all_needs = needs.of(shard, key)
     previous = all_needs.get(link.by) if all_needs else None
     if link.number <= previous.number if previous else not is_needed:
-        shard.counters.needs_ignored += 1
         return
     need = Need(
         ref=link.dependency,
@@ -324,7 +321,6 @@ def _take_preemption_link(
                 or request.number != link.number
                 or link.shard >= topics.SHARDS
             ):
-                shard.counters.answers_ignored += 1
                 return
             request.offers[link.shard] = link.occupants
             if len(request.offers) == topics.SHARDS:
@@ -346,19 +342,11 @@ def _take_quota_link(
         is_newest = claim is not None and claim.number == link.number and not claim.is_granted
         if claim is not None and is_newest:
             claim.is_granted, claim.fault = not link.fault, link.fault
-    _touch_if(shard, taken, states.QUOTA, is_newest=is_newest)
-
-
-def _touch_if(shard: ShardState, taken: verdicts.Taken, flags: int, *, is_newest: bool) -> None:
     if is_newest:
-        touch(shard, taken.record.key, flags, taken)
-    else:
-        shard.counters.answers_ignored += 1
+        touch(shard, key, states.QUOTA, taken)
 
 
 def _take_clearance(shard: ShardState, cleared: links.ClusterCleared) -> None:
     departure = shard.departures.get(cleared.cluster)
-    if departure is None or cleared.shard >= topics.SHARDS:
-        shard.counters.answers_ignored += 1
-        return
-    departure.cleared[cleared.shard] = cleared.uid
+    if departure is not None and cleared.shard < topics.SHARDS:
+        departure.cleared[cleared.shard] = cleared.uid

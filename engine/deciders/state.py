@@ -331,15 +331,6 @@ class Waiting(Struct, frozen=True, gc=False):
     priority: int = 0
 
 
-class Counters(Struct):
-    """Numbers of inputs that the fold ignored, by kind."""
-
-    answers_ignored: int = 0
-    reports_ignored: int = 0
-    needs_ignored: int = 0
-    allowances_ignored: int = 0
-
-
 class ShardState(Struct):
     """State of a shard. ``number``, ``term`` and ``digest`` are those of its last step.
 
@@ -375,7 +366,6 @@ class ShardState(Struct):
     touched: dict[str, Waiting] = {}
     waiting: dict[str, Waiting] = {}
     reported: dict[str, Waiting] = {}
-    counters: Counters = msgspec.field(default_factory=Counters)
     needs: dict[str, dict[str, Need]] = {}
     capacity_requests: dict[str, CapacityRequest] = {}
     unanswered_requests: dict[str, CapacityRequested] = {}
