@@ -224,9 +224,7 @@ def _take_removal(shard: ShardState, taken: verdicts.Taken, confirmation: health
 
 def _lacks_work(shard: ShardState, binding: Binding, cluster: str) -> bool:
     """Whether a cluster of the binding has no work yet: its work waits for the removal of a former one."""
-    is_target = any(name == cluster for name, _ in binding.clusters)
-    is_target = is_target or cluster in required_bindings.clusters(shard, binding.key)
-    return is_target and cluster not in binding.works
+    return cluster not in binding.works and cluster in required_bindings.targets(shard, binding)
 
 
 def _take_link(shard: ShardState, taken: verdicts.Taken) -> None:

@@ -56,6 +56,11 @@ def clusters(shard: ShardState, key: str) -> frozenset[str]:
     return NO_CLUSTERS if needs is None else needs.applied()
 
 
+def targets(shard: ShardState, binding: Binding) -> frozenset[str]:
+    """Return the clusters in which the binding is to run: its assigned ones, and those where other bindings need it."""
+    return clusters(shard, binding.key).union(name for name, _ in binding.clusters)
+
+
 def _changed(
     needs: Mapping[str, Need], examined: Iterable[str], template: Template
 ) -> Iterator[decisions.RequiredBy]:

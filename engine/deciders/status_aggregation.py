@@ -28,7 +28,7 @@ def decide(binding: Binding, view: View) -> Outputs[None]:
     if binding.declared is None:
         yield from _aggregate_quotas(binding)
         return
-    targets = {name for name, _ in binding.clusters} | required_bindings.clusters(view.shard, binding.key)
+    targets = required_bindings.targets(view.shard, binding)
     # A cluster under graceful eviction is included as long as it reports.
     members = tuple(
         _member(name, binding.reports.get(name))
