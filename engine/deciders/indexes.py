@@ -166,7 +166,7 @@ class Indexes:
             self.health_reported(watch)
 
     def health_reported(self, watch: Watch) -> None:
-        """Add the cluster to ``troubled`` if its last health report says that it is not ready, else remove it."""
+        """Update ``troubled``, which has the key of a watch exactly while its status is neither empty nor READY."""
         if watch.status in ("", READY):
             self.troubled.discard(watch.key)
         else:
