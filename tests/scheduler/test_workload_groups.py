@@ -21,6 +21,7 @@ ONE: Final[Json] = {
 
 APART: Final[Json] = {"antiAffinityGroup": "tier=a"}
 TOGETHER: Final[Json] = {"affinityGroup": "team=x"}
+WEB: Final = ("ResourceBinding", "default", "web-deployment")
 
 
 class Plane:
@@ -213,39 +214,36 @@ async def test_workloads_of_a_group_are_written_to_different_clusters() -> None:
 def test_refused_decision_excludes_nothing_until_it_is_tried_again() -> None:
     plane = Plane()
     only = {**ONE, "clusterAffinity": {"clusterNames": ["member1"]}}
-    key = "ResourceBinding", "default", "web-deployment"
     plane.put("web", APART, only)
     assert plane.decide() == {"web": {"member1"}}
-    plane.decider.refuse(key)
-    plane.decider.retry(key)
+    plane.decider.refuse(WEB)
+    plane.decider.retry(WEB)
     plane.put("late", APART, only)
     assert "anti-affinity" in str(plane.decide()["late"])
-    plane.decider.refuse(key)
+    plane.decider.refuse(WEB)
     plane.put("api", APART, only)
     assert plane.decide() == {"api": {"member1"}}
-    plane.decider.retry(key)
-    assert plane.decider.pending(key) is None
+    plane.decider.retry(WEB)
+    assert plane.decider.pending(WEB) is None
     assert "anti-affinity" in str(plane.decide()["web"])
 
 
 def test_refused_decision_of_a_group_that_is_kept_together_is_made_again_where_the_others_are() -> None:
     plane = Plane()
-    key = "ResourceBinding", "default", "web-deployment"
     plane.put("web", TOGETHER, {**ONE, "clusterAffinity": {"clusterNames": ["member1"]}})
     plane.decide()
-    plane.decider.refuse(key)
+    plane.decider.refuse(WEB)
     plane.put("api", TOGETHER, {**ONE, "clusterAffinity": {"clusterNames": ["member2"]}})
     assert plane.decide() == {"api": {"member2"}}
-    plane.decider.retry(key)
+    plane.decider.retry(WEB)
     assert "same affinity group" in str(plane.decide()["web"])
 
 
 def test_newer_decision_on_a_refused_binding_applies_to_its_group() -> None:
     plane = Plane()
-    key = "ResourceBinding", "default", "web-deployment"
     plane.put("web", APART, {**ONE, "clusterAffinity": {"clusterNames": ["member1"]}})
     plane.decide()
-    plane.decider.refuse(key)
+    plane.decider.refuse(WEB)
     plane.change("web", placement={**ONE, "clusterAffinity": {"clusterNames": ["member2"]}})
     assert plane.decide() == {"web": {"member2"}}
     plane.put("api", APART, {**ONE, "clusterAffinity": {"clusterNames": ["member2"]}})

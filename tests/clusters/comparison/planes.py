@@ -26,6 +26,7 @@ _LEASES: Final = f"/apis/coordination.k8s.io/v1/namespaces/{fleet.LEASES}/leases
 _BACKGROUND: Final = {"propagationPolicy": "Background"}
 """The default for Jobs of this API version is to orphan their pods; kubectl deletes in the background."""
 _MERGE: Final = {"content-type": "application/merge-patch+json"}
+_RELEASED: Final = {"metadata": {"finalizers": None}}
 _APPLY: Final = {"content-type": "application/apply-patch+yaml"}
 _EDITED: Final = (
     "replicas",
@@ -84,12 +85,11 @@ class Plane:
 
     async def release_works(self) -> None:
         """Release deleted Works, as the agents of a Karmada do, until cancelled."""
-        released = {"metadata": {"finalizers": None}}
         while True:
             for work in await self.items(_WORKS):
                 if "deletionTimestamp" in work["metadata"]:
                     url = f"{await self._path_of(work)}/{work['metadata']['name']}"
-                    await self._http.patch(url, json=released, headers=_MERGE)
+                    await self._http.patch(url, json=_RELEASED, headers=_MERGE)
             await anyio.sleep(_RETRIED_S)
 
     async def join(self) -> None:
@@ -106,12 +106,11 @@ class Plane:
 
     async def _end_departure(self, name: str) -> None:
         """Wait until a leaving cluster is gone; release it, as the agent in it would."""
-        released = {"metadata": {"finalizers": None}}
         url = f"{fleet.CLUSTERS}/{name}"
         space = f"/api/v1/namespaces/{EXECUTION_NAMESPACE_PREFIX}{name}"
         with anyio.fail_after(_RELEASED_S):
             while any([(await self._http.get(path)).is_success for path in (space, url)]):
-                await self._http.patch(url, json=released, headers=_MERGE)
+                await self._http.patch(url, json=_RELEASED, headers=_MERGE)
                 await anyio.sleep(_RETRIED_S)
 
     async def prepare(self) -> None:
