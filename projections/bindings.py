@@ -155,7 +155,7 @@ def dependents(rows: Queryable, binding: Binding) -> dict[str, Binding]:
     return {key: decode(body) for key, body in selected}
 
 
-class Bindings(WorkingSet[Binding]):
+class Bindings(WorkingSet[int, Binding]):
     """Folds decisions about bindings."""
 
     def __init__(self, rows: Rows, placements: Placements) -> None:
@@ -218,8 +218,10 @@ class Bindings(WorkingSet[Binding]):
         if binding is None:
             return
         affinity = self._placements.workload_affinity(binding.placement)
-        namespace, labels = binding.template.namespace, objects.labels(key_id)
-        groups = () if affinity is None else tuple(affinity.groups(namespace, labels))
+        groups: tuple[GroupLabel, ...] = ()
+        # Most placements have no affinity; the labels are not read for them.
+        if affinity is not None:
+            groups = tuple(affinity.groups(binding.template.namespace, objects.labels(key_id)))
         if isinstance(data, decisions.BindingDeclared):
             binding.template_version = objects.number(key_id)
         elif groups == binding.groups:

@@ -36,7 +36,7 @@ _STORED: Final = "SELECT body FROM clusters JOIN keys USING (id) WHERE key = ?"
 _KEYS: Final = "SELECT key FROM clusters JOIN keys USING (id) ORDER BY key"
 
 
-class Clusters(WorkingSet[Cluster]):
+class Clusters(WorkingSet[int, Cluster]):
     """Folds inputs about clusters."""
 
     def __init__(self, rows: Rows) -> None:

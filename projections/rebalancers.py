@@ -27,7 +27,7 @@ class Rebalancer(domain.Rebalancer, kw_only=True, array_like=True):
 decode: Final = msgspec.json.Decoder(Rebalancer).decode
 
 
-class Rebalancers(WorkingSet[Rebalancer]):
+class Rebalancers(WorkingSet[int, Rebalancer]):
     """Folds decisions about rebalancers."""
 
     def __init__(self, rows: Rows) -> None:

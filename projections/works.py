@@ -8,10 +8,10 @@ from msgspec import Struct
 from engine.domain import marks, namespaces
 from events import decisions, ids, keys, shapes, vocabulary
 from events import works as events
-from events.json_values import canonical_json
 from events.records import Envelope
 from projections.bindings import Binding
 from projections.port import Queryable, Row, Rows
+from projections.working_set import WorkingSet
 
 SCHEMA: Final = """
 CREATE TABLE works (
@@ -100,12 +100,12 @@ def key_of(rows: Queryable, cluster: str, name: str) -> str | None:
     return matches[0][0] if matches else None
 
 
-class Works:
+class Works(WorkingSet[WorkKeyIds, Work]):
     """Folds works."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
-        self._changed: dict[WorkKeyIds, Work | None] = {}
+        super().__init__(rows, "works", decode, lambda work: (work.name,), ("cluster", "id"))
         self._new: dict[int, set[int]] = {}
         self._overridden: dict[str, dict[WorkKeyIds, bool]] = {}
 
@@ -191,9 +191,7 @@ class Works:
     def of_namespaces(self, member: int) -> list[WorkKeyIds]:
         """Return the works of namespaces in a cluster; ``member`` is the id of the cluster's key."""
         rows = self._rows.select(_OF_NAMESPACES, (member, *namespaces.KIND))
-        changed = {
-            where for where, work in self._changed.items() if where[0] == member and _is_of_namespace(work)
-        }
+        changed = {where for where, work in self.unwritten() if where[0] == member and _is_of_namespace(work)}
         return [
             where
             for where in sorted({*((member, key_id) for (key_id,) in rows), *changed})
@@ -214,28 +212,13 @@ class Works:
         return [where for where, is_overridden in sorted(works.items()) if is_overridden]
 
     def flush(self, rows: Rows) -> None:
-        deleted: list[Row] = []
-        stored: list[Row] = []
-        for where in sorted(self._changed):
-            work = self._changed[where]
-            if work is None:
-                deleted.append(where)
-            else:
-                stored.append((*where, work.name, canonical_json(work)))
+        """Write the changed works and the index of works by override policy."""
         self._flush_overridden(rows)
-        rows.write("DELETE FROM works WHERE cluster = ? AND id = ?", deleted)
-        rows.write("INSERT OR REPLACE INTO works VALUES (?, ?, ?, ?)", stored)
-        self._changed, self._new, self._overridden = {}, {}, {}
-
-    def get(self, where: tuple[int, int]) -> Work | None:
-        """Return the work including unwritten changes; None if there is none."""
-        if where in self._changed:
-            return self._changed[where]
-        matches = self._rows.select("SELECT body FROM works WHERE cluster = ? AND id = ?", where)
-        return decode(matches[0][0]) if matches else None
+        super().flush(rows)
+        self._new, self._overridden = {}, {}
 
     def _put(self, where: WorkKeyIds, previous: Work | None, updated: Work | None) -> None:
-        self._changed[where] = updated
+        self.put(where, updated)
         self._new.setdefault(where[1], set()).add(where[0])
         for ref in previous.overrides if previous is not None else ():
             self._overridden.setdefault(_policy(ref.kind, ref.namespace, ref.name), {})[where] = False
@@ -243,7 +226,6 @@ class Works:
             self._overridden.setdefault(_policy(ref.kind, ref.namespace, ref.name), {})[where] = True
 
     def _flush_overridden(self, rows: Rows) -> None:
-        """Write the index of works by override policy."""
         deleted: list[Row] = []
         stored: list[Row] = []
         for policy, is_overridden in sorted(self._overridden.items()):

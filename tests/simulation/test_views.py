@@ -28,8 +28,8 @@ async def test_view_that_misses_evictions_is_detected(monkeypatch: pytest.Monkey
 @pytest.mark.slow
 async def test_view_changed_by_a_restart_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     class Forgetful(rebalancers.Rebalancers):
-        def _load(self, key_id: int) -> rebalancers.Rebalancer | None:
-            rebalancer = super()._load(key_id)
+        def _load(self, key: int) -> rebalancers.Rebalancer | None:
+            rebalancer = super()._load(key)
             return rebalancer and msgspec.structs.replace(rebalancer, observed={})
 
     monkeypatch.setattr(fold, "Rebalancers", Forgetful)
