@@ -71,20 +71,14 @@ class Control:
 
     async def follow(self, after: int | None) -> AsyncGenerator[messages.Line]:
         """Yield the lines of the feed of works after a position (None: a full list first); ends with the connection."""
-        try:
-            async for line in self._lines("/works", {} if after is None else {"after": str(after)}):
-                yield _LINE.decode(line)
-        except msgspec.MsgspecError as error:
-            raise UnreachableError(f"/works: {error}") from None
+        async for line in self._lines("/works", _LINE, {} if after is None else {"after": str(after)}):
+            yield line
 
     async def calls(self) -> AsyncGenerator[messages.Call]:
         """Yield the requests of users to the member's API; ends with the connection."""
-        try:
-            async for line in self._lines("/calls", {}):
-                if (call := _CALL.decode(line)).id:
-                    yield call
-        except msgspec.MsgspecError as error:
-            raise UnreachableError(f"/calls: {error}") from None
+        async for call in self._lines("/calls", _CALL, {}):
+            if call.id:
+                yield call
 
     async def reply(self, call_id: str, status: int, content_type: str, chunks: AsyncIterable[bytes]) -> None:
         """Upload the response to a user's request; ends early if the user has disconnected."""
@@ -98,8 +92,10 @@ class Control:
         except httpx.HTTPError as error:
             raise UnreachableError(f"replies: {error or type(error).__name__}") from None
 
-    async def _lines(self, path: str, query: dict[str, str]) -> AsyncGenerator[str]:
-        """Yield the lines of a feed; ends with the connection."""
+    async def _lines(
+        self, path: str, decoder: msgspec.json.Decoder[_Answer], query: dict[str, str]
+    ) -> AsyncGenerator[_Answer]:
+        """Yield the decoded lines of a feed; ends with the connection."""
         try:
             async with self._http.stream(
                 "GET", f"{self._path}{path}", params=query, timeout=_FOLLOW_TIMEOUT
@@ -110,7 +106,9 @@ class Control:
                 lines = Lines()
                 async for chunk in response.aiter_bytes():
                     for line in lines.take_text(chunk):
-                        yield line
+                        yield decoder.decode(line)
+        except msgspec.MsgspecError as error:
+            raise UnreachableError(f"{path}: {error}") from None
         except httpx.HTTPError as error:
             raise UnreachableError(f"{path}: {error or type(error).__name__}") from None
 

@@ -16,7 +16,7 @@ from engine.agent.gateway_client import Control
 from engine.agent.key_queue import Waiting
 from engine.agent.kubeconfigs import KubeconfigError
 from engine.agent.ledger import Ledger
-from engine.agent.member_api import Listed, MemberApi
+from engine.agent.member_api import MemberApi
 from engine.agent.reconciliation import Entry
 from engine.domain import marks
 from events import vocabulary
@@ -162,15 +162,13 @@ class OrphanSearch:
         self._waiting.put(entry.work.key)
 
     async def _listed(self, resource: Resource) -> Sequence[KubeObject]:
-        async def marked() -> Listed:
-            return await self._api.list(resource, f"{marks.MANAGED}=true")
-
         try:
-            return (await self._gate.call(marked)).items
+            listed = await self._gate.call(lambda: self._api.list(resource, f"{marks.MANAGED}=true"))
         except RefusedError as error:
             if error.code == HTTPStatus.UNAUTHORIZED:
                 raise  # the token has expired; the next attempt uses a new one
             return ()  # the agent may not list this kind, so it cannot have applied objects of it
+        return listed.items
 
     async def _take(self, resource: Resource, listed: Sequence[KubeObject]) -> ApiError | None:
         """Put the orphans among these objects into the ledger; return the last failure to get the work of one."""

@@ -1,6 +1,6 @@
 """List and watch all objects of one kind in a member; resumes after interruptions."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final, Protocol
 
@@ -90,23 +90,19 @@ class History:
 
 
 class Follower(Protocol):
-    """Receiver of a kind's objects and changes."""
+    """Receiver of a kind's objects and changes; subclasses inherit methods that do nothing."""
 
     def begin(self) -> None:
         """Called before a list is requested."""
-        ...
 
     def listed(self, items: list[KubeObject], version: str, /) -> None:
         """Called with the complete list and its resourceVersion."""
-        ...
 
     def changed(self, value: KubeObject, *, is_gone: bool) -> None:
         """Called when an object was created, changed, or (``is_gone``) deleted."""
-        ...
 
     def refused(self) -> None:
         """Called when the API refuses to list or watch the kind, also because it does not serve the kind."""
-        ...
 
 
 async def follow(
@@ -181,5 +177,4 @@ async def _list(api: MemberApi, gate: Gate, resource: Resource, labels: str, fol
         follower.listed(listed.items, listed.version)
         return listed.version
 
-    asking: Callable[[], Awaitable[str]] = ask
-    return await gate.call(asking)
+    return await gate.call(ask)

@@ -10,14 +10,18 @@ from engine.agent import object_preparation
 from engine.agent.action_execution import ActionExecutor
 from engine.agent.ledger import Identity, Ledger
 from engine.agent.reconciliation import Entry, Observed, is_older
+from engine.agent.reflector import Follower
 from events import keys
 from events.kube_objects import KubeObject
 
 _Part = TypeVar("_Part")
 
 
-class Objects:
-    """Track the objects of one kind with the agent's label; ``on_seen`` gets the keys whose objects changed."""
+class Objects(Follower):
+    """Track the objects of one kind with the agent's label; ``on_seen`` gets the keys whose objects changed.
+
+    If the API refuses to list the kind, the agent observes its objects in the responses to its applies.
+    """
 
     def __init__(
         self, kind: tuple[str, str], ledger: Ledger, executor: ActionExecutor, on_seen: Callable[[str], None]
@@ -73,9 +77,6 @@ class Objects:
             entry.seen = seen
             self._on_seen(key)
 
-    def refused(self) -> None:
-        """Do nothing: without lists of the kind, the agent observes its objects in the responses to its applies."""
-
     def _key(self, value: KubeObject) -> str | None:
         return self._ledger.at(identity_of(self._kind, value))
 
@@ -88,7 +89,7 @@ def _deleted(seen: Observed) -> Observed:
     return Observed(deleted_uid=seen.uid, version=seen.version)
 
 
-class Tracked(Generic[_Part]):
+class Tracked(Follower, Generic[_Part]):
     """Track the parts that ``read`` returns of all objects of a kind, by ``key``; None for objects to leave out.
 
     ``on_change`` is called when they change.
@@ -106,9 +107,6 @@ class Tracked(Generic[_Part]):
         self._key = key
         self._read = read
         self._on_change = on_change
-
-    def begin(self) -> None:
-        """Do nothing: this receiver needs no preparation."""
 
     def listed(self, items: list[KubeObject], _version: str = "") -> None:
         parts = {self._key(item): self._read(item) for item in items}
@@ -131,7 +129,7 @@ class Tracked(Generic[_Part]):
         self._on_change()
 
 
-class Scalers:
+class Scalers(Follower):
     """Track HorizontalPodAutoscalers; ``on_change`` gets each object that an autoscaler starts or stops scaling."""
 
     def __init__(self, on_change: Callable[[Identity], None]) -> None:
@@ -150,9 +148,6 @@ class Scalers:
         with anyio.CancelScope(deadline=until_s):
             await self._known.wait()
         return self._known.is_set()
-
-    def begin(self) -> None:
-        """Do nothing: this receiver needs no preparation."""
 
     def listed(self, items: list[KubeObject], _version: str = "") -> None:
         before, self._found = self._found, {item.uid: _target(item) for item in items}

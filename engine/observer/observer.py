@@ -347,21 +347,15 @@ class Observer:
         return observation_records.record(data, f"{version}{suffix}", self._source, now_ms)
 
 
-class _Receiver:
-    """Passes the objects of one kind to the observer; a ``reflector.Follower``."""
+class _Receiver(reflector.Follower):
+    """Passes the objects of one kind to the observer; after a refusal the reflector logs it and retries."""
 
     def __init__(self, observer: Observer, resource: Resource) -> None:
         self._observer = observer
         self._resource = resource
-
-    def begin(self) -> None:
-        """Do nothing: this receiver keeps no state."""
 
     def listed(self, items: list[KubeObject], _version: str = "") -> None:
         self._observer.listed(*group_kind(self._resource.api_version, self._resource.kind), items)
 
     def changed(self, value: KubeObject, *, is_gone: bool) -> None:
         self._observer.changed(value, is_gone=is_gone)
-
-    def refused(self) -> None:
-        """Do nothing: the reflector logs the refusal and retries."""
