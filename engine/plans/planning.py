@@ -10,7 +10,6 @@ from engine.plans import comparison, fork_log, recorded_shards, summaries
 from engine.plans.fork import Fork
 from engine.plans.predictions import Prediction
 from engine.plans.questions import Question
-from engine.reconcilers import snapshot_storage
 from events import codec, rejections, times
 
 _NOT_EVICTED: Final = (
@@ -18,26 +17,6 @@ _NOT_EVICTED: Final = (
 )
 Unchanged = Callable[[], Awaitable[Prediction]]
 """Predicts, from the same state, what happens without the change."""
-
-
-async def predict(
-    log: port.NumberedLog,
-    question: Question,
-    storage: snapshot_storage.SnapshotStorage | None = None,
-    progress: Callable[[int], None] = lambda _: None,
-) -> Prediction:
-    """Return what a change would do to the engine on a log; writes nothing to the log.
-
-    ``progress`` gets the virtual time that has passed, in milliseconds. Raises the log's errors, and
-    questions.PlanError.
-    """
-    fork = await prepare(log, question, recorded_shards.RecordedShards(storage))
-
-    async def unchanged() -> Prediction:
-        same = structs.replace(without_change(question), number=fork.number)
-        return await outcome(await prepare(log, same, recorded_shards.RecordedShards(storage)), same)
-
-    return await predict_on(fork, question, unchanged, progress)
 
 
 def without_change(question: Question) -> Question:
@@ -61,7 +40,8 @@ async def predict_on(
 ) -> Prediction:
     """Apply a change to a prepared engine and return the effect; prepare another engine for each prediction.
 
-    ``unchanged`` is called only if the engine was not stable before the change. Raises the same errors as ``predict``.
+    ``unchanged`` is called only if the engine was not stable before the change. ``progress`` gets the virtual time that
+    has passed, in milliseconds. Raises the log's errors, and questions.PlanError.
     """
     prediction = await outcome(fork, question, progress)
     if fork.was_stable:
@@ -73,7 +53,7 @@ async def predict_on(
 async def outcome(
     fork: Fork, question: Question, progress: Callable[[int], None] = lambda _: None
 ) -> Prediction:
-    """Return everything that happens after a change, even if not caused by it; raises the errors of ``predict``."""
+    """Return everything that happens after a change, even if not caused by it; raises the errors of ``predict_on``."""
     forked, number = fork.log, fork.number
     began_ms = fork.begin(question.began_ms, question.faults)
     await fork.take_over()

@@ -26,7 +26,7 @@ from engine.http.sessions import Login
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log.local import MemoryLog
 from engine.log.port import NumberedLog
-from engine.plans import planning, questions
+from engine.plans import questions
 from engine.proof import verification
 from engine.reconcilers import explained, explanation
 from engine.simulation.member_fleet import Members
@@ -39,6 +39,7 @@ from projections import view_verification
 from projections.as_of_views import AsOfViews
 from projections.runner import Projector
 from projections.store import Store
+from tests.plans import worlds
 
 TOKEN = "a-token-for-tests"  # noqa: S105  # it opens nothing
 NOW_MS = 1_716_630_591_120
@@ -74,7 +75,7 @@ class LogPlanner:
 
     async def predict(self, question: questions.Question, progress: Callable[[int], None]) -> bytes:
         """See ``services.Planner``."""
-        return msgspec.json.encode(await planning.predict(self._log, question, progress=progress))
+        return msgspec.json.encode(await worlds.predict(self._log, question, progress))
 
 
 @asynccontextmanager

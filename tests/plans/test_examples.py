@@ -2,12 +2,13 @@
 
 from typing import Final
 
-from engine.plans import drills, planning, questions, summaries
+from engine.plans import drills, questions, summaries
 from engine.plans.predictions import Prediction
 from engine.plans.questions import Failure, Input
 from events import clusters, codec, health, keys, records, shapes, specs, times, topics
 from events.json_values import Json
 from tests.builders import inputs, manifests
+from tests.plans import worlds
 from tests.simulation import storms, world
 from tests.simulation.moves import policies
 
@@ -57,7 +58,7 @@ async def planned(
         faults=faults,
         simulated=tuple(played.specs),
     )
-    return await planning.predict(played.log, question)
+    return await worlds.predict(played.log, question)
 
 
 async def test_nothing_changes_without_a_change() -> None:
@@ -257,7 +258,7 @@ async def test_plan_of_the_past_starts_from_that_time() -> None:
     question = questions.Question(
         began_ms=at_ms, inputs=(record(web(10), WEB),), simulated=tuple(played.specs), number=number
     )
-    prediction = await planning.predict(played.log, question)
+    prediction = await worlds.predict(played.log, question)
     (change,) = prediction.changed
     assert (sum(change.before.values()), sum(change.after.values())) == (6, 10)
     assert prediction.number == number

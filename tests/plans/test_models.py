@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from engine.domain.clusters import UNKNOWN
-from engine.plans import fork_log, member_models, planning
+from engine.plans import fork_log, member_models
 from engine.plans.fork import Fork
 from engine.plans.questions import Failure, Input, Question
 from engine.simulation import member_fleet
@@ -13,7 +13,7 @@ from events.records import StoredRecord
 from tests.builders.inputs import capacity, deployment, joined, key, policy, template
 from tests.builders.manifests import DYNAMIC, on
 from tests.deciders.story import Story
-from tests.plans.worlds import PLANNED, placements, rested
+from tests.plans.worlds import PLANNED, placements, predict, rested
 from tests.rounds import ROUNDS
 from tests.simulation import world
 
@@ -143,10 +143,10 @@ async def test_clusters_with_heartbeats_do_not_become_silent_in_a_plan() -> None
     await story.submit(policy("p", on("member1")), deployment("web"))
     await story.submit(await as_agents_report(story, key("web")))
     question = Question(began_ms=story.now_ms + 5_000)
-    prediction = await planning.predict(story.log, question)
+    prediction = await predict(story.log, question)
     assert prediction.settled_ms == 0
     assert not [event for event in prediction.events if "silenced" in event.type or "health" in event.type]
-    failed = await planning.predict(
+    failed = await predict(
         story.log, msgspec.structs.replace(question, failures=(Failure(member="member1"),))
     )
     (last, silent) = [event for event in failed.events if "health" in event.type]
@@ -182,7 +182,7 @@ async def test_failures_happen_at_their_times_in_whatever_order_they_are_named()
         )
     failures = (Failure(member="member2", after_ms=2_000), Failure(member="member1", after_ms=1_000))
     question = Question(began_ms=story.now_ms + 5_000, failures=failures)
-    prediction = await planning.predict(story.log, question)
+    prediction = await predict(story.log, question)
     last = [(event.after_ms, event.subject) for event in prediction.events if "health" in event.type][:2]
     assert last == [(1_000, "member1"), (2_000, "member2")]
 
@@ -222,7 +222,7 @@ async def test_daemon_set_runs_on_the_reported_nodes_of_a_model(reported: int | 
         counts = dict.fromkeys(("replicas", "updated", "ready", "available"), reported)
         await story.submit(msgspec.structs.replace(known, **counts))
         inputs = ()
-    prediction = await planning.predict(story.log, Question(began_ms=story.now_ms, inputs=inputs))
+    prediction = await predict(story.log, Question(began_ms=story.now_ms, inputs=inputs))
     reports = [event.data["replicas"] for event in prediction.events if "workload-reported" in event.type]
     assert (reports or [reported])[-1] == running
 

@@ -1,5 +1,14 @@
 """Simulated worlds with a past, the changes that are planned in them, and the decisions of their logs."""
 
+from collections.abc import Callable
+
+from msgspec import structs
+
+from engine.log import port
+from engine.plans import planning
+from engine.plans.predictions import Prediction
+from engine.plans.questions import Question
+from engine.plans.recorded_shards import RecordedShards
 from events import codec, decisions, records, shapes, topics
 from tests.simulation import profiles, world
 from tests.simulation.moves import clusters, overrides, playing, policies, templates
@@ -22,6 +31,19 @@ PLANNED: list[Move] = [
     overrides.apply_override,
     clusters.depart,
 ]
+
+
+async def predict(
+    log: port.NumberedLog, question: Question, progress: Callable[[int], None] = lambda _: None
+) -> Prediction:
+    """Predict a change in this process; a second fork predicts what happens without the change."""
+    fork = await planning.prepare(log, question, RecordedShards())
+
+    async def unchanged() -> Prediction:
+        same = structs.replace(planning.without_change(question), number=fork.number)
+        return await planning.outcome(await planning.prepare(log, same, RecordedShards()), same)
+
+    return await planning.predict_on(fork, question, unchanged, progress)
 
 
 async def rested(seed: int) -> world.World:
