@@ -19,7 +19,7 @@ from msgspec import Struct
 from engine import diagnostics, loop_share
 from engine.deciders import shard_fold
 from engine.deciders.facts import Facts
-from engine.log import port, sole_ownership
+from engine.log import local, port
 from engine.reconcilers import paused_shards, recovery, replay, snapshot_storage, turns
 from engine.reconcilers.snapshot_schedule import SnapshotSchedule
 from events import times, topics
@@ -62,7 +62,7 @@ class Worker:
     ) -> None:
         self._log = log
         self._clock = clock
-        self._owner = owner or sole_ownership.SoleOwner(log)
+        self._owner = owner or local.SoleOwner(log)
         self._assigned = tuple(sorted(shards))
         self._fenced = paused_shards.PausedShards(clock)
         self._quarantine = paused_shards.Quarantine(clock)

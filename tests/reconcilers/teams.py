@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from engine.log import local, port, sole_ownership
+from engine.log import local, port
 from engine.reconcilers import worker
 from events import codec, decisions, topics
 from events.records import Record
@@ -17,7 +17,7 @@ class Contested:
     """Ownership by the newest owner: a worker that lost a shard learns it at its commit."""
 
     def __init__(self, log: port.Log, owners: dict[int, "Contested"]) -> None:
-        self._sole = sole_ownership.SoleOwner(log)
+        self._sole = local.SoleOwner(log)
         self._owners = owners
         self.owned: list[tuple[int, ...]] = []
         self.held: set[int] = set()

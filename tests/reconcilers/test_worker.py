@@ -10,7 +10,7 @@ import pytest
 from engine.deciders import shard_fold
 from engine.deciders.facts import Facts
 from engine.deciders.shard_fold import ShardFold
-from engine.log import local, port, reading, sole_ownership
+from engine.log import local, port, reading
 from engine.proof import verification
 from engine.reconcilers import recovery, replay, turns, worker
 from events import chain, codec, decisions, rebalance_decisions, times, topics
@@ -131,7 +131,7 @@ async def test_steps_and_appends_are_bounded_in_size() -> None:
     steps = [taken for taken in await story.recorded(decisions.StepTaken) if taken.processed]
     one_key = len(clusters) + 10
     assert max(taken.outputs for taken in steps) < shard_fold.OUTPUTS_MAX + one_key
-    assert max(appends) <= sole_ownership.APPENDED_MAX
+    assert max(appends) <= local.APPENDED_MAX
     assert all(set(story.placed(key(name))) == set(clusters) for name in own + others)
     assert await is_proved(story.log)
     rebuilt = Story(story.log)

@@ -14,8 +14,7 @@ import pytest
 # pyright: reportMissingTypeStubs=false
 from aiokafka.errors import InvalidProducerEpoch, KafkaConnectionError, KafkaError, ProducerFenced
 
-from engine.log import port
-from engine.log import sole_ownership as sole
+from engine.log import local, port
 from engine.log.kafka import appending, clients, partition_followers, shard_ownership
 from engine.log.kafka.address import Address
 from engine.process.replica import clock_ms
@@ -73,7 +72,7 @@ async def worker_without_ownership(
     """A worker that writes the same shard's steps without ownership: no transactional id, no check for other owners."""
     async with followed(address) as log:
         await log.follow([*INPUTS, (names.DECISIONS, SHARD)])
-        yield Worker(log, clock_ms, [SHARD], owner=sole.SoleOwner(log)), log
+        yield Worker(log, clock_ms, [SHARD], owner=local.SoleOwner(log)), log
 
 
 async def turn_until_lost(worker: Worker) -> None:
