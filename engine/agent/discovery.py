@@ -2,37 +2,24 @@
 
 from collections.abc import Iterable
 from typing import Final
-from urllib.parse import quote
-
-from msgspec import Struct
 
 from events import keys, records
 from events.json_values import Json, as_text, at, list_at, objects_at
+from events.validation.known_kinds import Kind
 
 AGGREGATED_KIND: Final = "APIGroupDiscoveryList"
 ACCEPTED: Final = f"{records.JSON};g=apidiscovery.k8s.io;v=v2;as={AGGREGATED_KIND},{records.JSON}"
 """Accept header for discovery: all groups in one document if the server supports that, else separate lists."""
 
 
-class Resource(Struct, frozen=True, kw_only=True):
+class Resource(Kind, frozen=True, kw_only=True):
     """A kind as the API serves it; ``watched``: it supports list and watch.
 
     Only aggregated discovery sets ``singular`` and ``short``, the other names of the kind.
     """
 
-    api_version: str
-    kind: str
-    plural: str
-    namespaced: bool
     watched: bool = True
     singular: str = ""
-    short: tuple[str, ...] = ()
-
-    def path(self, namespace: str = "", name: str = "") -> str:
-        """The URL path of all objects of this kind, of those in a namespace, or of one object."""
-        root = f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
-        namespace_path = f"/namespaces/{quote(namespace, safe='')}" if self.namespaced and namespace else ""
-        return f"{root}{namespace_path}/{self.plural}" + (f"/{quote(name, safe='')}" if name else "")
 
 
 def group_kind(api_version: str, kind: str) -> tuple[str, str]:

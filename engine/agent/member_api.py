@@ -25,6 +25,7 @@ from engine.text_lines import Lines
 from events import records
 from events.json_values import Json, as_text, at, decoded, list_at, object_at, objects_at
 from events.kube_objects import KubeObject
+from events.validation.known_kinds import Kind
 
 MANAGER: Final = "reballast"
 """Field manager of agents for server-side apply."""
@@ -126,7 +127,7 @@ class MemberApi:
         path = f"/apis/{version}" if "/" in version else f"/api/{version}"
         return discovery.of_version(version, await self._json("GET", path))
 
-    async def get(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
+    async def get(self, resource: Kind, namespace: str, name: str) -> KubeObject | None:
         """The object; None if it does not exist."""
         try:
             return KubeObject(await self._json("GET", resource.path(namespace, name)))
@@ -135,25 +136,25 @@ class MemberApi:
                 return None
             raise
 
-    async def apply(self, resource: Resource, manifest: KubeObject, *, force: bool) -> KubeObject:
+    async def apply(self, resource: Kind, manifest: KubeObject, *, force: bool) -> KubeObject:
         """Apply an object server-side; return the result."""
         path = resource.path(*manifest.key)
         query = {"fieldManager": MANAGER, "force": "true" if force else "false"}
         return KubeObject(await self._json("PATCH", path, query=query, body=manifest.document, form=_APPLY))
 
-    async def create(self, resource: Resource, manifest: KubeObject) -> None:
+    async def create(self, resource: Kind, manifest: KubeObject) -> None:
         """Create an object."""
         path = resource.path(manifest.namespace)
         await self._json("POST", path, query={"fieldManager": MANAGER}, body=manifest.document)
 
     async def patch(
-        self, resource: Resource, namespace: str, name: str, change: Json, subresource: str = ""
+        self, resource: Kind, namespace: str, name: str, change: Json, subresource: str = ""
     ) -> bytes:
         """Change an object, or its subresource, by a merge patch; return the object as JSON."""
         path = resource.path(namespace, name) + (f"/{subresource}" if subresource else "")
         return await self._send("PATCH", path, query={"fieldManager": MANAGER}, body=change, form=_MERGE)
 
-    async def delete(self, resource: Resource, namespace: str, name: str, uid: str) -> None:
+    async def delete(self, resource: Kind, namespace: str, name: str, uid: str) -> None:
         """Delete the object with this uid; dependents are deleted in the background. No error if it does not exist."""
         body: Json = {
             "apiVersion": "v1",
@@ -167,7 +168,7 @@ class MemberApi:
             if error.code != HTTPStatus.NOT_FOUND:
                 raise
 
-    async def list(self, resource: Resource, labels: str = "") -> Listed:
+    async def list(self, resource: Kind, labels: str = "") -> Listed:
         """List all objects of a kind with these labels in pages; if the pages expire, list again in one request."""
         selected = {"labelSelector": labels} if labels else {}
         try:
@@ -175,12 +176,12 @@ class MemberApi:
         except ExpiredError:
             return await self._list(resource, selected)
 
-    async def newest_version(self, resource: Resource) -> str:
+    async def newest_version(self, resource: Kind) -> str:
         """The newest resourceVersion of the server; any ``resource`` that may be listed will do."""
         page = await self._json("GET", resource.path(), query={"limit": "1"})
         return as_text(at(page, "metadata", "resourceVersion"))
 
-    async def _list(self, resource: Resource, query: dict[str, str]) -> Listed:
+    async def _list(self, resource: Kind, query: dict[str, str]) -> Listed:
         items: list[KubeObject] = []
         while True:
             page = await self._json("GET", resource.path(), query=query)
@@ -192,7 +193,7 @@ class MemberApi:
                 return Listed(items, str(metadata.get("resourceVersion", "")))
             query = {**query, "continue": str(metadata["continue"])}
 
-    async def watch(self, resource: Resource, version: str, labels: str = "") -> AsyncGenerator[Change]:
+    async def watch(self, resource: Kind, version: str, labels: str = "") -> AsyncGenerator[Change]:
         """Yield changes after a version until the server ends the watch; raises ExpiredError for too old versions."""
         query = {
             "watch": "true",

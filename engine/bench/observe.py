@@ -18,7 +18,6 @@ import httpx
 import msgspec
 from msgspec import Struct
 
-from engine.agent.discovery import Resource
 from engine.agent.kubeconfigs import Access
 from engine.agent.member_api import MemberApi
 from engine.bench import karmada_api, processes, runs
@@ -28,6 +27,7 @@ from engine.identity import kubeconfig
 from engine.identity.endpoint import Endpoint
 from engine.process import log_locations
 from events import codec, observations, times, topics
+from events.validation import known_kinds
 
 PACED_PER_S: Final = 500
 DECIDED_PER_S: Final = 20
@@ -36,12 +36,7 @@ _ACT_S: Final = 3_600
 _POLL_S: Final = 0.02
 _OTHER: Final = "default-scheduler"
 _CHANGES: Final = re.compile(r"^reballast_observer_changes_total (\S+)", re.MULTILINE)
-_BINDING: Final = Resource(
-    api_version="work.karmada.io/v1alpha2",
-    kind="ResourceBinding",
-    plural="resourcebindings",
-    namespaced=True,
-)
+_BINDING: Final = known_kinds.DERIVED[0]
 
 
 class _Metadata(Struct):

@@ -106,7 +106,7 @@ def _check_unregistered(client: Client, name: str, cluster_id: str) -> None:
 
 def _joined(objects: KubeObjects, name: str, spec: Json, status: Json) -> Result:
     """Create the Cluster, or update spec and status of an existing one; return the result."""
-    target = Target(kube_objects.CLUSTER, "", name)
+    target = Target(known_kinds.CLUSTER, "", name)
     document: Json = {
         "apiVersion": known_kinds.CLUSTER_GROUP,
         "kind": "Cluster",

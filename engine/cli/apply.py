@@ -162,7 +162,7 @@ def applied(
         live = objects.get(target)
         if live is None:
             action, reply = "created", objects.create(target, desired, chosen)
-        elif target.resource == kube_objects.CLUSTER and live.is_ending:
+        elif target.resource == kinds.CLUSTER and live.is_ending:
             return kube_objects.refused(target, [_leaving(target.name)], source)
         else:
             manifest = desired.without_fields("status").document

@@ -13,15 +13,14 @@ import msgspec
 from msgspec import Struct, structs
 
 from engine.agent import discovery
-from engine.agent.discovery import Resource
 from engine.cli import failures, results, server_reads
 from engine.cli.client import Client, Parameter, Reply
 from engine.cli.results import Problem, Result
 from engine.objects import manifests
-from events import keys
 from events.json_values import Json, as_text, at, object_at
 from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
+from events.validation.known_kinds import Kind
 
 MANAGER: Final = "reballast-cli"
 """Field manager of the command line."""
@@ -74,11 +73,6 @@ class _Status(Struct, frozen=True):
     details: _Details = _Details()
 
 
-CLUSTER: Final = Resource(
-    api_version=kinds.CLUSTER_GROUP, kind="Cluster", plural="clusters", namespaced=False
-)
-
-
 def is_segment(text: str) -> bool:
     """Whether a text may be a segment of a path: names of objects, of namespaces, and the parts of an apiVersion."""
     return text not in {".", ".."} and _SEGMENT.fullmatch(text) is not None
@@ -87,14 +81,14 @@ def is_segment(text: str) -> bool:
 class Target(NamedTuple):
     """One object by name; ``namespace`` is empty for cluster-scoped kinds."""
 
-    resource: Resource
+    resource: Kind
     namespace: str
     name: str
 
     @property
     def kind_label(self) -> str:
         """The kind as kubectl prints it: ``deployment.apps``."""
-        return keys.resource_name(self.resource.api_version, self.resource.kind)
+        return self.resource.resource
 
     @property
     def collection(self) -> str:
@@ -138,13 +132,13 @@ class KubeObjects:
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self._served: dict[str, list[Resource]] = {}
+        self._served: dict[str, list[discovery.Resource]] = {}
 
-    def resource(self, api_version: str, kind: str) -> Resource | None:
+    def resource(self, api_version: str, kind: str) -> Kind | None:
         """The kind by its name; None if the server does not serve it."""
         known = kinds.of(api_version, kind)
         if known is not None:
-            return server_reads.resource_of(known)
+            return known
         segments = api_version.split("/")
         if len(segments) > _GROUP_AND_VERSION or not all(map(is_segment, segments)):
             return None
@@ -159,8 +153,7 @@ class KubeObjects:
         kind = kinds.find(kind_name) or server_reads.discovered(self.client, kind_name)
         if kind is None:
             raise server_reads.unknown_kind(kind_name)
-        resource = server_reads.resource_of(kind)
-        return Target(resource, namespace if resource.namespaced else "", name)
+        return Target(kind, namespace if kind.namespaced else "", name)
 
     def get(self, target: Target) -> KubeObject | None:
         """The current object; None if it does not exist. Raises Failure if it may not be read."""

@@ -54,26 +54,14 @@ def kind_of(name: str, client: Client | None = None) -> kinds.Kind:
     return served or kinds.Kind(api_version="", kind=name, plural=name.lower())
 
 
-def resource_of(kind: kinds.Kind) -> discovery.Resource:
-    return discovery.Resource(
-        api_version=kind.api_version, kind=kind.kind, plural=kind.plural, namespaced=kind.namespaced
-    )
-
-
 def discovered(client: Client, name: str) -> kinds.Kind | None:
     """The custom kind of this name, plural, short name or ``plural.group``; None if the server serves none."""
     bare_name, _dot, group = name.lower().partition(".")
     reply = client.kubernetes("GET", "apis", headers={"accept": discovery.ACCEPTED})
     for served in discovery.of_aggregated(reply.body):
         names = {served.kind.lower(), served.plural, served.singular, *served.short}
-        if bare_name in names and group in {"", keys.group_of(served.api_version)}:
-            return kinds.Kind(
-                api_version=served.api_version,
-                kind=served.kind,
-                plural=served.plural,
-                short=served.short,
-                namespaced=served.namespaced,
-            )
+        if bare_name in names and group in {"", served.group}:
+            return served
     return None
 
 
@@ -228,4 +216,4 @@ def _served(client: Client, kind: kinds.Kind, selection: Selection) -> Iterator[
     """The selected objects of a kind in the Kubernetes API; raises Failure."""
     name = f"metadata.name={selection.name}" if selection.name else ""
     query = {"labelSelector": selection.labels, "fieldSelector": name}
-    return served_objects(client, kind, resource_of(kind).path(selection.namespace).removeprefix("/"), query)
+    return served_objects(client, kind, kind.path(selection.namespace).removeprefix("/"), query)

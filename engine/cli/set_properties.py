@@ -7,7 +7,6 @@ from typing import Annotated, Final
 import msgspec
 from cyclopts import Parameter, validators
 
-from engine.agent.discovery import Resource
 from engine.cli import failures, kube_objects, options, results, server_reads
 from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects, Target
@@ -158,7 +157,7 @@ def change_taints(objects: KubeObjects, cluster: str, action: str, compute: Reta
         desired = compute(taints)
         return None if desired == taints else {"spec": {"taints": msgspec.to_builtins(desired)}}
 
-    return objects.change(Target(kube_objects.CLUSTER, "", cluster), action, changed)
+    return objects.change(Target(kinds.CLUSTER, "", cluster), action, changed)
 
 
 def retainted(
@@ -270,7 +269,7 @@ def scaled(client: Client, objects: KubeObjects, target: Target, replicas: int) 
     return kube_objects.result(target, "scaled", objects.patch(target, patch))
 
 
-def _interpreted(client: Client, resource: Resource) -> str:
+def _interpreted(client: Client, resource: kinds.Kind) -> str:
     """The path of the replicas of a kind, by its interpreter; empty if it has none."""
     kind = resource.api_version, resource.kind
     built_in = interpreters.built_in().get(kind)

@@ -12,6 +12,7 @@ from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.results import Result
 from engine.http.query.response_types import Listing
 from events.json_values import Json, object_at
+from events.validation import known_kinds
 
 WAIT_SECONDS: Final = 60.0
 _POLL_SECONDS: Final = 0.25
@@ -37,7 +38,7 @@ def unjoin(
     force: Force = False,
     server: options.Server = options.SERVER,
 ) -> int:
-    target = Target(kube_objects.CLUSTER, "", name)
+    target = Target(known_kinds.CLUSTER, "", name)
     target.check_name()
     with server.client() as client:
         objects = KubeObjects(client)

@@ -5,6 +5,7 @@ kinds of the control plane's own API groups are refused, not stored without effe
 """
 
 from typing import Final, Literal
+from urllib.parse import quote
 
 from msgspec import Struct
 
@@ -47,6 +48,12 @@ class Kind(Struct, frozen=True, kw_only=True):
         """The resource name that kubectl prints: ``deployment.apps``, ``configmap``."""
         return keys.resource_name(self.api_version, self.kind)
 
+    def path(self, namespace: str = "", name: str = "") -> str:
+        """The URL path of all objects of this kind, of those in a namespace, or of one object."""
+        root = f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
+        namespace_path = f"/namespaces/{quote(namespace, safe='')}" if self.namespaced and namespace else ""
+        return f"{root}{namespace_path}/{self.plural}" + (f"/{quote(name, safe='')}" if name else "")
+
 
 def _kind(api_version: str, kind: str, plural: str, *short: str) -> Kind:
     return Kind(api_version=api_version, kind=kind, plural=plural, short=short)
@@ -70,6 +77,9 @@ def _global(api_version: str, kind: str, plural: str, *short: str, route: Route 
 _RBAC: Final = "rbac.authorization.k8s.io/v1"
 _STORAGE: Final = "storage.k8s.io/v1"
 
+CLUSTER: Final = _global(CLUSTER_GROUP, "Cluster", "clusters", route="cluster")
+REBALANCER: Final = _global(APPS_GROUP, "WorkloadRebalancer", "workloadrebalancers", "wr", route="rebalancer")
+
 KINDS: Final[tuple[Kind, ...]] = (
     Kind(
         api_version=POLICY_GROUP,
@@ -79,8 +89,8 @@ KINDS: Final[tuple[Kind, ...]] = (
         route="policy",
     ),
     _global(POLICY_GROUP, "ClusterPropagationPolicy", "clusterpropagationpolicies", "cpp", route="policy"),
-    _global(APPS_GROUP, "WorkloadRebalancer", "workloadrebalancers", "wr", route="rebalancer"),
-    _global(CLUSTER_GROUP, "Cluster", "clusters", route="cluster"),
+    REBALANCER,
+    CLUSTER,
     _global(CONFIG_GROUP, "ReplicaInterpreter", "replicainterpreters", "ri", route="interpreter"),
     _configuration(POLICY_GROUP, "OverridePolicy", "overridepolicies", "op"),
     _configuration(POLICY_GROUP, "ClusterOverridePolicy", "clusteroverridepolicies", "cop", namespaced=False),

@@ -18,6 +18,7 @@ from engine.domain import bindings
 from engine.objects import bindings as stored_bindings
 from events import keys
 from events.kube_objects import KubeObject
+from events.validation import known_kinds
 
 _CREATED: Final = "created"
 _CHANGED: Final = "configured"
@@ -163,7 +164,7 @@ def _copied(objects: KubeObjects, value: KubeObject, *, dry_run: bool, takes_ove
     if value.kind in states.POLICY_KINDS:
         return _copied_policy(objects, target, value, chosen, takes_over=takes_over)
     result = apply.applied(objects, target, states.clean(value), chosen)
-    if result.problems or resource != kube_objects.CLUSTER or dry_run:
+    if result.problems or resource != known_kinds.CLUSTER or dry_run:
         return result
     before = objects.get(target)
     reply = objects.patch(target, {"status": value.at("status")}, chosen, part="status")

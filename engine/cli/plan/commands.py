@@ -11,7 +11,6 @@ from typing import Annotated, Final, cast
 import msgspec
 from cyclopts import App, Parameter, validators
 
-from engine.agent.discovery import Resource
 from engine.cli import apply, failures, kube_objects, options, output, results, server_reads
 from engine.cli import set_properties as properties
 from engine.cli.client import Client
@@ -27,13 +26,7 @@ from engine.plans.questions import Failure
 from events import limits
 from events.json_values import Json
 from events.kube_objects import KubeObject
-
-_REBALANCER: Final = Resource(
-    api_version="apps.karmada.io/v1alpha1",
-    kind="WorkloadRebalancer",
-    plural="workloadrebalancers",
-    namespaced=False,
-)
+from events.validation.known_kinds import REBALANCER
 
 _NAMED: Final = (1, 2)
 """Numbers of words that name a workload: deploy/web, or deploy web."""
@@ -232,10 +225,10 @@ def rebalance(
         workloads = _workloads(objects, selector, namespace)
         if not workloads:
             raise failures.Failure("no workload matches", "list them: reballast get rb")
-        target = Target(_REBALANCER, "", "planned")
+        target = Target(REBALANCER, "", "planned")
         value: Json = {
-            "apiVersion": _REBALANCER.api_version,
-            "kind": _REBALANCER.kind,
+            "apiVersion": REBALANCER.api_version,
+            "kind": REBALANCER.kind,
             "metadata": {"name": target.name},
             "spec": {"workloads": msgspec.to_builtins(workloads)},
         }
