@@ -100,6 +100,10 @@ async def test_invalid_scale_changes_nothing(body: Json, code: int, why: str) ->
         ),
         ({"replicas": -1}, "status.replicas: Invalid value: -1: must be greater than or equal to 0"),
         (
+            {"collisionCount": -1},
+            "status.collisionCount: Invalid value: -1: must be greater than or equal to 0",
+        ),
+        (
             {"replicas": 2, "availableReplicas": 1},
             "status.availableReplicas: Invalid value: 1: cannot be greater",
         ),

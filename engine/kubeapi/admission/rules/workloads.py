@@ -8,50 +8,23 @@ from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.schema.resources import Resource
+from engine.kubeapi.schema.schemas import Scalar
+from engine.kubeapi.schema.types.parsing import named
 from engine.kubeapi.values import schedules
-from engine.kubeapi.values.selectors import Operator
-from events.json_values import Json, as_object, at, list_at, object_at, objects_at
+from engine.kubeapi.values.selectors import is_met
+from events.json_values import Json, as_object, at, object_at, objects_at, texts
 from events.kube_objects import KubeObject
 
 _PRIORITY_MAX: Final = 1_000_000_000
 
-_COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "DaemonSet": (
-        "currentNumberScheduled",
-        "numberMisscheduled",
-        "desiredNumberScheduled",
-        "numberReady",
-        "observedGeneration",
-        "updatedNumberScheduled",
-        "numberAvailable",
-        "numberUnavailable",
-    ),
-    "Deployment": (
-        "observedGeneration",
-        "replicas",
-        "updatedReplicas",
-        "readyReplicas",
-        "availableReplicas",
-        "unavailableReplicas",
-    ),
-    "ReplicaSet": (
-        "replicas",
-        "fullyLabeledReplicas",
-        "readyReplicas",
-        "availableReplicas",
-        "observedGeneration",
-    ),
-    "StatefulSet": ("replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"),
-}
 _OF_ALL: Final[Mapping[str, tuple[str, ...]]] = {
+    "DaemonSet": (),
     "Deployment": ("updatedReplicas", "readyReplicas", "availableReplicas"),
     "ReplicaSet": ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"),
     "StatefulSet": ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"),
 }
 """Counts that must not exceed ``status.replicas``, by kind."""
 
-_MISMATCH: Final = "`selector` does not match template `labels`"
-_TEMPLATE: Final = "spec.template.metadata.labels"
 _NOTHING: Final = (0, "0%")
 _JOB_RESTARTS: Final = ("OnFailure", "Never")
 _JOB_FIXED: Final = (
@@ -252,7 +225,8 @@ def _selected(spec: Json, kind: str, second_error: str | None = None) -> Iterato
         return
     fits = selector is not None and _matches(selector, object_at(labels))
     if not fits and (selector is None or selector.get("matchLabels") or selector.get("matchExpressions")):
-        yield causes.invalid(_TEMPLATE, labels, _MISMATCH)
+        detail = "`selector` does not match template `labels`"
+        yield causes.invalid("spec.template.metadata.labels", labels, detail)
     # The pods of a StatefulSet get a volume for each claim template.
     claims = [KubeObject(claim).name for claim in objects_at(spec, "volumeClaimTemplates")]
     yield from pods.of_template(template, "spec.template", claims)
@@ -297,17 +271,10 @@ def _matches(selector: Json, labels: Json) -> bool:
     match_labels = object_at(selector, "matchLabels")
     if any(labels.get(name) != text for name, text in match_labels.items()):
         return False
-    for item in list_at(selector, "matchExpressions"):
-        term = object_at(item)
-        key, values = term.get("key"), list_at(term, "values")
-        is_there, label = key in labels, labels.get(str(key))
-        fits: dict[str, bool] = {
-            Operator.IN: is_there and label in values,
-            Operator.NOT_IN: not is_there or label not in values,
-            Operator.EXISTS: is_there,
-            Operator.DOES_NOT_EXIST: not is_there,
-        }
-        if not fits.get(str(term.get("operator")), False):
+    for term in objects_at(selector, "matchExpressions"):
+        key = str(term.get("key"))
+        label = str(labels[key]) if key in labels else None
+        if not is_met(str(term.get("operator")), label, texts(term.get("values"))):
             return False
     return True
 
@@ -350,11 +317,12 @@ def priority_class(value: KubeObject, live: KubeObject | None) -> Iterator[Cause
 
 def status_faults(resource: Resource, status: Json) -> Iterator[Cause]:
     """Yield the errors of a status; none for kinds outside apps/v1."""
-    if resource.group != "apps" or resource.kind not in _COUNTS:
+    if resource.group != "apps" or resource.kind not in _OF_ALL:
         return
-    for name in _COUNTS[resource.kind]:
-        yield from words.not_negative(status, name, "status")
-    counts = _OF_ALL.get(resource.kind, ())
+    for name, field in named(f"apps.{resource.kind}Status").fields.items():
+        if isinstance(field.schema, Scalar) and field.schema.form == "int":
+            yield from words.not_negative(status, name, "status")
+    counts = _OF_ALL[resource.kind]
     for name in counts:
         if _count(status, name) > _count(status, "replicas"):
             detail = "cannot be greater than status.replicas"
