@@ -6,7 +6,7 @@ from engine.kubeapi.admission.rules import rbac
 from events.json_values import Json
 from events.kube_objects import KubeObject
 
-ROLE: Json = {"apiGroup": rbac.RIGHTS, "kind": "ClusterRole", "name": "view"}
+ROLE: Json = {"apiGroup": rbac.GROUP, "kind": "ClusterRole", "name": "view"}
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from engine.kubeapi.conversion import scales
 from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.errors.status_objects import Cause, StatusError
 from engine.kubeapi.patching import managed_fields
-from engine.kubeapi.requests import body_checks
 from engine.kubeapi.rights.rbac import User
 from engine.kubeapi.schema.resources import ApiPath, Resource
 from engine.writing.edits.applying import Application
@@ -231,7 +230,7 @@ def _generated(prefix: str) -> str:
 
 def _with_repeated(write: WriteRequest, paths: list[str]) -> WriteRequest:
     """Return the request with warnings of duplicate fields; with fieldValidation=Strict raise StatusError instead."""
-    messages = tuple(body_checks.repetition_message(path) for path in paths)
+    messages = tuple(f'duplicate field "{path}"' for path in paths)
     if messages and write.query.validation == "Strict":
         raise status_objects.strict_decoding(write.resource, messages)
     if not messages or write.query.validation != "Warn":

@@ -7,7 +7,7 @@ with its defaults is no change (``same``).
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from engine.kubeapi.admission.rules import rbac
+from engine.kubeapi.rights.parsing import GROUP
 from events.json_values import Json, as_list, as_object, at, object_at
 from events.kube_objects import KubeObject
 
@@ -281,7 +281,7 @@ def _replication_controller(spec: Json) -> Json:
 
 def _in_rbac(reference: Json) -> Json:
     # Clients in Go send the empty group of a roleRef.
-    return {**reference, "apiGroup": reference.get("apiGroup") or rbac.RIGHTS}
+    return {**reference, "apiGroup": reference.get("apiGroup") or GROUP}
 
 
 def _subject(subject: Json) -> Json:

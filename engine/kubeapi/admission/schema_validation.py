@@ -71,11 +71,6 @@ def pruned(value: Json, schema: Schema) -> Json:
     return object_at(result)
 
 
-def unknown_field_message(path: str) -> str:
-    """Return the text of an error or warning about an unknown field."""
-    return f'unknown field "{path}"'
-
-
 def _pruned(value: object, schema: Schema) -> object:
     fields, items = as_object(value), as_list(value)
     if fields is not None and isinstance(schema, Fields | MapOf):

@@ -15,7 +15,8 @@ from engine.kubeapi.errors import causes
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.schema.openapi_schemas import texts
 from events import limits
-from events.json_values import Json, as_list, as_object, list_at, object_at
+from events.json_values import Json, as_list, as_object, object_at, objects_at
+from events.validation.schema import join
 
 _TOLERANCE: Final = 1e-9
 _HEAD: Final = ("apiVersion", "kind", "metadata")
@@ -169,14 +170,14 @@ def _combined(value: object, schema: Json, path: str) -> Iterator[Cause]:
     If no alternative of ``anyOf`` or ``oneOf`` is valid, yield also the errors of the alternative with the fewest.
     """
     shown = f'"{path}" must'
-    if all_of := _schemas(schema, "allOf"):
+    if all_of := objects_at(schema, "allOf"):
         wrong = [listed for below in all_of if (listed := [*_faults(value, below, path)])]
         if wrong:
             none = ". None validated" if len(wrong) == len(all_of) else ""
             yield _whole(f"{shown} validate all the schemas (allOf){none}")
             yield from (cause for listed in wrong for cause in listed)
     for name, message in (("anyOf", "at least one schema"), ("oneOf", "one and only one schema")):
-        choices = _schemas(schema, name)
+        choices = objects_at(schema, name)
         wrong = [[*_faults(value, below, path)] for below in choices]
         if choices and all(wrong):
             none = ". Found none valid" if name == "oneOf" else ""
@@ -188,10 +189,6 @@ def _combined(value: object, schema: Json, path: str) -> Iterator[Cause]:
     excluded = as_object(schema.get("not"))
     if excluded is not None and _is_decidable(excluded) and not [*_faults(value, excluded, path)]:
         yield _whole(f"{shown} not validate the schema (not)")
-
-
-def _schemas(schema: Json, name: str) -> list[Json]:
-    return [below for item in list_at(schema, name) if (below := as_object(item)) is not None]
 
 
 def _is_decidable(schema: object) -> bool:
@@ -220,16 +217,12 @@ def _of_object(document: Json, schema: Json, path: str) -> Iterator[Cause]:
     for name in texts(schema.get("required")):
         may_be_null = name in document and object_at(properties, name).get("nullable") is True
         if document.get(name) is None and not may_be_null:
-            yield causes.required(_below(path, name))
+            yield causes.required(join(path, name))
     others = as_object(schema.get("additionalProperties"))
     for name in sorted(document):
         below = as_object(properties.get(name)) or (others if name not in properties else None)
         if below is not None and document[name] is not None:
-            yield from _faults(document[name], below, _below(path, name))
-
-
-def _below(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
+            yield from _faults(document[name], below, join(path, name))
 
 
 def _of_list(items: list[object], schema: Json, path: str) -> Iterator[Cause]:

@@ -12,7 +12,6 @@ from msgspec import Struct, structs
 from engine.kubeapi.conversion import autoscalers
 from engine.kubeapi.conversion.autoscalers import ConversionError
 from engine.kubeapi.patching import managed_fields
-from engine.kubeapi.patching.managed_fields import Path
 from engine.kubeapi.schema import type_errors
 from engine.kubeapi.schema.resources import Resource, control_plane
 from engine.kubeapi.values import secret_texts
@@ -21,8 +20,6 @@ from events.kube_objects import KubeObject
 
 _TEXTS: Final = "stringData"
 _DATA: Final = "data"
-_OWNED_TEXTS: Final = f"f:{_TEXTS}"
-_OWNED_DATA: Final = f"f:{_DATA}"
 
 
 def stored_secret(value: KubeObject) -> KubeObject:
@@ -37,11 +34,10 @@ def stored_secret(value: KubeObject) -> KubeObject:
     if texts is None or data is None or not all(isinstance(text, str) for text in texts.values()):
         return value
     encoded = secret_texts.encoded(texts)
-    return managed_fields.renamed(rest.with_fields({_DATA: {**data, **encoded}}), _with_data_owned)
-
-
-def _with_data_owned(path: Path) -> Path:
-    return (_OWNED_DATA, *path[1:]) if path[0] == _OWNED_TEXTS else path
+    return managed_fields.renamed(
+        rest.with_fields({_DATA: {**data, **encoded}}),
+        lambda path: (f"f:{_DATA}", *path[1:]) if path[0] == f"f:{_TEXTS}" else path,
+    )
 
 
 __all__ = ["ConversionError", "stored", "to_served", "to_stored"]

@@ -10,6 +10,7 @@ from engine.kubeapi.values.selectors import Operator
 from events import limits
 from events.json_values import Json, list_at, object_at
 from events.validation import names
+from events.validation.schema import join
 
 _PORT_NAME_CHARS_MAX: Final = 15
 _ANNOTATIONS_BYTES_MAX: Final = 262_144
@@ -181,14 +182,14 @@ def not_negative(fields: Json, name: str, path: str) -> Iterator[Cause]:
     """Yield an error if the field ``name`` is set and negative."""
     value = fields.get(name)
     if is_number(value) and value < 0:
-        yield causes.invalid(_below(path, name), value, AT_LEAST_ZERO)
+        yield causes.invalid(join(path, name), value, AT_LEAST_ZERO)
 
 
 def one_of(fields: Json, name: str, path: str, choices: Collection[str]) -> Iterator[Cause]:
     """Yield an error if the field ``name`` is set to a value outside the choices."""
     value = fields.get(name)
     if value is not None and value not in choices:
-        yield causes.unsupported(_below(path, name), value, choices)
+        yield causes.unsupported(join(path, name), value, choices)
 
 
 def port(value: object, path: str) -> Iterator[Cause]:
@@ -256,7 +257,3 @@ def is_number(value: object) -> TypeGuard[int]:
 def _texts(text: str, form: re.Pattern[str], words: str, chars_max: int) -> list[str]:
     faults = [f"must be no more than {chars_max} characters"] if len(text) > chars_max else []
     return faults if form.fullmatch(text) else [*faults, words]
-
-
-def _below(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name

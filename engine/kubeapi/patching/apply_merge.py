@@ -39,7 +39,8 @@ def merged(live: object, applied: object, schema: Schema) -> object:
 
 def without(value: object, schema: Schema, fields: FieldSet) -> object:
     """Return the object without these paths and their descendants; emptied containers stay."""
-    result = _pruned(value, resolved(schema), (), fields, _prefixes(fields))
+    prefixes = frozenset(path[:size] for path in fields for size in range(len(path)))
+    result = _pruned(value, resolved(schema), (), fields, prefixes)
     return {} if result is _GONE else result
 
 
@@ -96,10 +97,6 @@ def _order(old: list[str | None], new: list[str | None]) -> list[tuple[str | Non
             if added == step:
                 left += 1
     return result
-
-
-def _prefixes(fields: FieldSet) -> frozenset[Path]:
-    return frozenset(path[:size] for path in fields for size in range(len(path)))
 
 
 def _pruned(value: object, schema: Schema, path: Path, fields: FieldSet, prefixes: frozenset[Path]) -> object:

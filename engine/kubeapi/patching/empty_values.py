@@ -59,15 +59,11 @@ def _of_map(fields: Json, below: Schema, *, keeps_empty: bool) -> Json:
 
 
 def _is_dropped(value: object, field: Field) -> bool:
-    return not (field.pointer or field.required) and _is_empty(value, field.schema)
-
-
-def _is_empty(value: object, schema: Schema) -> bool:
-    if value:
+    if value or field.pointer or field.required:
         return False
-    match schema:
-        case Scalar():
-            return schema.form in _PLAIN and not isinstance(value, dict | list)
+    match field.schema:
+        case Scalar(form=form):
+            return form in _PLAIN and not isinstance(value, dict | list)
         case ListOf():
             return value == []
         case MapOf():

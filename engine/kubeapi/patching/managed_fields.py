@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 from msgspec import Struct, structs
 
-from engine.kubeapi.schema.schemas import Fields, ListOf, Scalar, Schema
+from engine.kubeapi.schema.schemas import Fields, ListOf, Scalar
 from engine.kubeapi.schema.types.parsing import resolved
 from events.json_values import DECODING_ERRORS, Json, as_list, as_object, as_text, list_at, object_at
 from events.kube_fields import SELF
@@ -67,16 +67,6 @@ Owners = dict[Manager, Owned]
 def field_step(name: str) -> str:
     """Return the step to a field."""
     return f"f:{name}"
-
-
-def item_step(keys: Json) -> str:
-    """Return the step to the list item with these keys."""
-    return f"k:{msgspec.json.encode(keys, order='sorted').decode()}"
-
-
-def member_step(value: object) -> str:
-    """Return the step to a member of a set."""
-    return f"v:{msgspec.json.encode(value, order='sorted').decode()}"
 
 
 def fields_v1(fields: FieldSet) -> FieldsV1:
@@ -174,7 +164,7 @@ def _plain(value: object) -> str:
 def step_of(item: object, schema: ListOf) -> str | None:
     """Return the step to an item of a set or a keyed list, or None if the item lacks its keys."""
     if schema.relation == "set":
-        return None if isinstance(item, dict | list) else member_step(item)
+        return None if isinstance(item, dict | list) else f"v:{_sorted_text(item)}"
     content = as_object(item)
     if content is None:
         return None
@@ -189,12 +179,14 @@ def step_of(item: object, schema: ListOf) -> str | None:
         elif not isinstance(fields, Fields) or key not in fields.fields or not fields.fields[key].required:
             return None
         else:
-            keys[key] = "" if _is_text(fields.fields[key].schema) else 0
-    return item_step(keys)
+            schema_of_key = fields.fields[key].schema
+            is_text = isinstance(schema_of_key, Scalar) and schema_of_key.form not in {"int", "float", "bool"}
+            keys[key] = "" if is_text else 0
+    return f"k:{_sorted_text(keys)}"
 
 
-def _is_text(schema: Schema) -> bool:
-    return isinstance(schema, Scalar) and schema.form not in {"int", "float", "bool"}
+def _sorted_text(value: object) -> str:
+    return msgspec.json.encode(value, order="sorted").decode()
 
 
 def read(value: KubeObject) -> Owners:
@@ -274,15 +266,6 @@ def entry(manager: Manager, api_version: str, time: str, fields: FieldsV1) -> Js
         "subresource": manager.subresource,
     }
     return {name: value for name, value in written.items() if value != ""}
-
-
-def is_reset(value: object) -> bool:
-    """Whether the value asks to discard all ownership: an empty list, or a list of one empty entry."""
-    return value in ([], [{}])
-
-
-def is_name_too_long(name: str) -> bool:
-    return len(name.encode()) > MANAGER_BYTES_MAX
 
 
 def unprintable(name: str) -> Iterator[str]:

@@ -147,16 +147,20 @@ def applied(
     claimed = managed_fields.without_subtrees(owned(applied_fields, schema), write.untouched) - _UNOWNED
     now = Owned(fields=claimed, api_version=write.api_version, time=write.time)
     after = {**owners, write.manager: now}
-    result = _merge(current, _without_untouched(applied_fields, write), schema)
+    result = object_at(merged(current, _without_untouched(applied_fields, write), schema))
     if before is not None:
         result = _without_unowned(result, schema, before.fields, after)
-    changes = _filtered(_changes(current, result, schema), write)
+    differences = _differences(content_by_path(current, schema), content_by_path(result, schema))
+    changes = _filtered(differences, write)
     after = _taken(after, write.manager, changes, force=force)
     # Drop empty values only now: until here, an applied null or empty value has an owner, and replaces the value of
     # another manager.
     result = stored(result)
     if live is not None and same(current, result):
-        if before is not None and _same_owners(owners, after):
+        before_it, after_it = (
+            {name: owned.fields for name, owned in part.items()} for part in (owners, after)
+        )
+        if before is not None and before_it == after_it:
             return live  # callers recognise an apply without effect by identity
         # An apply that changes only ownership keeps its former time, so it does not look like a change of
         # the object.
@@ -179,7 +183,7 @@ def owners_after_update(live: KubeObject | None, new: KubeObject, schema: Schema
     carried = new.metadata.get("managedFields")
     if live is None and carried is None:
         return _first_owner(new, schema, write)
-    if managed_fields.is_reset(carried):
+    if carried in ([], [{}]):
         return []
     known = {} if live is None else managed_fields.read(live)
     owners = _carried(new) or known
@@ -291,10 +295,6 @@ def _carried(value: KubeObject) -> Owners:
         return {}
 
 
-def _merge(standing: Json, applied: Json, schema: Schema) -> Json:
-    return object_at(merged(standing, applied, schema))
-
-
 def _without_untouched(applied: Json, write: Write) -> Json:
     """Return the object without the fields below ``write.untouched``, which the endpoint must not change."""
     result = applied
@@ -326,10 +326,6 @@ def _without_unowned(result: Json, schema: Schema, before: FieldSet, owners: Own
     left = managed_fields.with_parents(owned(without(result, schema, removed), schema))
     removed = (managed_fields.with_parents(owned(result, schema)) - left) & former
     return object_at(without(result, schema, removed))
-
-
-def _changes(old: Json, new: Json, schema: Schema) -> _Changes:
-    return _differences(content_by_path(old, schema), content_by_path(new, schema))
 
 
 def _differences(first: Mapping[Path, object], second: Mapping[Path, object]) -> _Changes:
@@ -372,12 +368,6 @@ def _taken(owners: Owners, writer: Manager, changes: _Changes, *, force: bool) -
     return {
         manager: owned if manager == writer else structs.replace(owned, fields=owned.fields - lost)
         for manager, owned in owners.items()
-    }
-
-
-def _same_owners(owners: Owners, other: Owners) -> bool:
-    return {manager: owned.fields for manager, owned in owners.items()} == {
-        manager: owned.fields for manager, owned in other.items()
     }
 
 

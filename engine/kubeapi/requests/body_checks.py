@@ -128,11 +128,6 @@ def repeated_fields(text: bytes, value: object) -> list[str]:
     return list(itertools.islice(_paths(result, ""), limits.LISTED_FIELDS_MAX))
 
 
-def repetition_message(path: str) -> str:
-    """Return the text of an error or warning about a duplicate field."""
-    return f'duplicate field "{path}"'
-
-
 def _count(value: object) -> int:
     count = 0
     waiting = [value]

@@ -17,7 +17,7 @@ def of_manager(name: str, *, needed: bool) -> Iterator[Cause]:
     """Yield the errors of a field manager name; with ``needed`` an empty name is an error, as for apply."""
     if needed and not name:
         yield causes.required(_MANAGER, "is required for apply patch")
-    if managed_fields.is_name_too_long(name):
+    if len(name.encode()) > managed_fields.MANAGER_BYTES_MAX:
         yield causes.too_long(_MANAGER, managed_fields.MANAGER_BYTES_MAX)
     for detail in managed_fields.unprintable(name):
         yield causes.invalid(_MANAGER, name, detail)

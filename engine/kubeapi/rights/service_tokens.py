@@ -66,7 +66,9 @@ def read(token: str, key: bytes, now_s: int) -> Claims:
     if not hmac.compare_digest(base64url(signature_of(content, key)), signature):
         raise TokenError("signed with another key")
     # Decoded only after the signature matched: until then the claims are untrusted input.
-    claims = msgspec.json.decode(_bytes(content.partition(b".")[2]), type=Claims)
+    encoded_claims = content.partition(b".")[2]
+    padding = b"=" * (-len(encoded_claims) % 4)
+    claims = msgspec.json.decode(base64.urlsafe_b64decode(encoded_claims + padding), type=Claims)
     if claims.exp and claims.exp <= now_s:
         raise TokenError("expired")
     return claims
@@ -80,7 +82,3 @@ def signature_of(content: bytes, key: bytes) -> bytes:
 def base64url(value: bytes) -> bytes:
     """Encode bytes as JSON Web Tokens and signatures do: base64url without padding."""
     return base64.urlsafe_b64encode(value).rstrip(b"=")
-
-
-def _bytes(text: bytes) -> bytes:
-    return base64.urlsafe_b64decode(text + b"=" * (-len(text) % 4))

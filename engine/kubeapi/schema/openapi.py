@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from engine.kubeapi.schema import kinds_table
 from engine.kubeapi.schema.resources import Catalogue, Resource
-from engine.kubeapi.schema.schemas import Field, Fields, ListOf, MapOf, Named, Scalar, Schema
+from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Named, Scalar, Schema
 from engine.kubeapi.schema.types.parsing import named
 from events.json_values import Json, object_at
 from events.validation import kind_schemas
@@ -176,7 +176,9 @@ def _fields(fields: Fields, schemas: Json) -> Json:
     meaning = description_of(fields.name)
     properties: Json = {}
     for name, field in fields.fields.items():
-        written = _field(field, schemas)
+        written = _written(field.schema, schemas)
+        if field.default is not None:
+            written = {**written, "default": field.default}
         described = meaning.fields.get(name)
         properties[name] = {**written, "description": described} if described else written
     result: Json = {"type": "object", "properties": properties}
@@ -190,11 +192,6 @@ def _fields(fields: Fields, schemas: Json) -> Json:
     if fields.open:
         result["x-kubernetes-preserve-unknown-fields"] = True
     return result
-
-
-def _field(field: Field, schemas: Json) -> Json:
-    written = _written(field.schema, schemas)
-    return written if field.default is None else {**written, "default": field.default}
 
 
 @cache

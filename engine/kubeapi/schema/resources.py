@@ -22,8 +22,6 @@ _STAGES: Final = ("", "beta", "alpha")
 """Stages of versions, the preferred one first; a stable version has none."""
 
 STATUS_VERBS: Final = ("get", "patch", "update")
-SCALE_KIND: Final = ("autoscaling", "v1", "Scale")
-
 
 _OF_NAMESPACES: Final = ("status", "finalize")
 _RESOURCE_STEPS: Final = 3
@@ -225,8 +223,7 @@ def status_of(group: str, version: str, kind: str) -> Subresource:
 
 
 def scale() -> Subresource:
-    group, version, kind = SCALE_KIND
-    return Subresource(name="scale", group=group, version=version, kind=kind, verbs=STATUS_VERBS)
+    return Subresource(name="scale", group="autoscaling", version="v1", kind="Scale", verbs=STATUS_VERBS)
 
 
 def _read(table: str) -> Iterable[Resource]:
@@ -236,56 +233,33 @@ def _read(table: str) -> Iterable[Resource]:
             _word, api_version, package = line.split()
             group, _slash, version = api_version.rpartition("/")
             continue
-        plural, kind, short, categories, traits = line.split()
-        yield _resource(
-            group, version, package, (plural, kind), _split(short), _split(categories), _split(traits)
+        plural, kind, *lists = line.split()
+        short_names, categories, traits = (() if text == "-" else tuple(text.split(",")) for text in lists)
+        yield Resource(
+            group=group,
+            version=version,
+            kind=kind,
+            plural=plural,
+            singular=kind.lower(),
+            schema=Named(name=f"{package}.{kind}"),
+            namespaced="global" not in traits,
+            short_names=short_names,
+            categories=categories,
+            verbs=_verbs(traits),
+            subresources=tuple(_subresources(group, version, kind, traits)),
         )
 
 
-def _split(text: str) -> tuple[str, ...]:
-    return () if text == "-" else tuple(text.split(","))
-
-
-def _resource(
-    group: str,
-    version: str,
-    package: str,
-    names: tuple[str, str],
-    short_names: tuple[str, ...],
-    categories: tuple[str, ...],
-    traits: tuple[str, ...],
-) -> Resource:
-    plural, kind = names
-    result: list[Subresource] = []
+def _subresources(group: str, version: str, kind: str, traits: tuple[str, ...]) -> Iterable[Subresource]:
     for trait in traits:
         if trait == "status":
-            result.append(status_of(group, version, kind))
+            yield status_of(group, version, kind)
         elif trait == "scale":
-            result.append(scale())
+            yield scale()
         elif trait in kinds_table.PARTS:
+            name = trait.partition(".")[2]
             part_group, part_version, part_kind, verbs = kinds_table.PARTS[trait]
-            result.append(
-                Subresource(
-                    name=trait.partition(".")[2],
-                    group=part_group,
-                    version=part_version,
-                    kind=part_kind,
-                    verbs=verbs,
-                )
-            )
-    return Resource(
-        group=group,
-        version=version,
-        kind=kind,
-        plural=plural,
-        singular=kind.lower(),
-        schema=Named(name=f"{package}.{kind}"),
-        namespaced="global" not in traits,
-        short_names=short_names,
-        categories=categories,
-        verbs=_verbs(traits),
-        subresources=tuple(result),
-    )
+            yield Subresource(name=name, group=part_group, version=part_version, kind=part_kind, verbs=verbs)
 
 
 def _verbs(traits: tuple[str, ...]) -> tuple[str, ...]:

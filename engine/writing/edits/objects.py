@@ -173,10 +173,7 @@ def with_known_fields(writer: Writer, value: KubeObject) -> Edited:
     # Karmada's guides spell a policy field with a capital letter; accept it, with a warning.
     warnings: list[str] = []
     document = manifests.canonical_object(document, warnings)
-    unknown = [
-        schema_validation.unknown_field_message(path)
-        for path in schema_validation.unknown_fields(document, schema)
-    ]
+    unknown = [f'unknown field "{path}"' for path in schema_validation.unknown_fields(document, schema)]
     if not unknown:
         return Edited(plain(writer, KubeObject(document)), tuple(warnings))
     if writer.validation == "Strict":

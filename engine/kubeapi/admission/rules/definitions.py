@@ -23,11 +23,9 @@ def definition(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
         for path in (("scope",), ("names", "kind")):
             if value.at("spec", *path) != live.at("spec", *path):
                 yield causes.invalid(".".join(("spec", *path)), value.at("spec", *path), words.IMMUTABLE)
-    is_wrong = False
-    for cause in _faults(value):
-        is_wrong = True
-        yield cause
-    if is_wrong:
+    wrong = list(_faults(value))
+    yield from wrong
+    if wrong:
         return
     try:
         custom_kinds.read(value)

@@ -27,6 +27,12 @@ _ENVIRONMENT_NAME: Final = re.compile(r"[ -<>-~]+")
 _ENVIRONMENT_WORDS: Final = (
     "a valid environment variable name must consist only of printable ASCII characters other than '='"
 )
+_NEEDED_OF_VOLUMES: Final = {
+    "configMap": "name",
+    "secret": "secretName",
+    "hostPath": "path",
+    "persistentVolumeClaim": "claimName",
+}
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc")
 _EFFECTS: Final = tuple(Effect)
 
@@ -191,7 +197,8 @@ def _resources(resources: Json, path: str) -> Iterator[Cause]:
     for name, amounts in (("limits", limits), ("requests", requested)):
         for resource, value in amounts.items():
             where = f"{path}.{name}[{resource}]"
-            if "/" not in resource and not _is_standard(resource):
+            is_standard = resource in _OVERCOMMITTED or resource.startswith("hugepages-")
+            if "/" not in resource and not is_standard:
                 yield causes.invalid(where, resource, "must be a standard resource type or fully qualified")
                 yield causes.invalid(where, resource, "must be a standard resource for containers")
             size = quantity.nano_units_of(value)
@@ -205,10 +212,6 @@ def _resources(resources: Json, path: str) -> Iterator[Cause]:
         elif least is not None and least > most and (resource in _OVERCOMMITTED):
             detail = f"must be less than or equal to {resource} limit of {limits[resource]}"
             yield causes.invalid(f"{path}.requests", str(value), detail)
-
-
-def _is_standard(resource: str) -> bool:
-    return resource in _OVERCOMMITTED or resource.startswith("hugepages-")
 
 
 def _hooks(hooks: Json, path: str) -> Iterator[Cause]:
@@ -270,20 +273,9 @@ def _volumes(volumes: list[Json], path: str) -> Iterator[Cause]:
         ]
         for other in order[1:]:
             yield causes.forbidden(f"{where}.{other}", "may not specify more than 1 volume type")
-        if order:
-            yield from _volume(object_at(volume, order[0]), order[0], where)
-
-
-def _volume(source: Json, sort: str, path: str) -> Iterator[Cause]:
-    needed = {
-        "configMap": "name",
-        "secret": "secretName",
-        "hostPath": "path",
-        "persistentVolumeClaim": "claimName",
-    }
-    name = needed.get(sort)
-    if name is not None and not source.get(name):
-        yield causes.required(f"{path}.{sort}.{name}")
+        needed = _NEEDED_OF_VOLUMES.get(order[0]) if order else None
+        if needed is not None and not at(volume, order[0], needed):
+            yield causes.required(f"{where}.{order[0]}.{needed}")
 
 
 def _tolerations(tolerations: object, path: str) -> Iterator[Cause]:

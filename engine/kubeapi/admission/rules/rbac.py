@@ -1,15 +1,13 @@
 """Validation of RBAC roles and bindings, from the published Kubernetes API."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.rights.parsing import GROUP
 from events.json_values import Json, as_object, list_at
 from events.kube_objects import KubeObject
-
-RIGHTS: Final = "rbac.authorization.k8s.io"
 
 
 def role(value: KubeObject, _live: KubeObject | None) -> Iterator[Cause]:
@@ -42,8 +40,8 @@ def role(value: KubeObject, _live: KubeObject | None) -> Iterator[Cause]:
 def role_binding(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
     """Yield the errors of a RoleBinding or ClusterRoleBinding; roleRef is immutable."""
     ref = value.object_at("roleRef")
-    if ref.get("apiGroup", RIGHTS) != RIGHTS:
-        yield causes.unsupported("roleRef.apiGroup", ref["apiGroup"], (RIGHTS,))
+    if ref.get("apiGroup", GROUP) != GROUP:
+        yield causes.unsupported("roleRef.apiGroup", ref["apiGroup"], (GROUP,))
     choices = ("Role", "ClusterRole") if value.kind == "RoleBinding" else ("ClusterRole",)
     if ref.get("kind", "") not in choices:
         yield causes.unsupported("roleRef.kind", ref.get("kind", ""), choices)
@@ -70,7 +68,7 @@ def _subject(subject: Json, path: str, *, is_namespaced: bool) -> Iterator[Cause
             if not is_namespaced and not subject.get("namespace"):
                 yield causes.required(f"{path}.namespace")
         case "User" | "Group":
-            if group != RIGHTS:
-                yield causes.unsupported(f"{path}.apiGroup", group, (RIGHTS,))
+            if group != GROUP:
+                yield causes.unsupported(f"{path}.apiGroup", group, (GROUP,))
         case _:
             yield causes.unsupported(f"{path}.kind", sort, ("ServiceAccount", "User", "Group"))
