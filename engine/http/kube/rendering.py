@@ -45,7 +45,7 @@ def render_object(
         return tables.table(
             resource, [value], now_ms, metadata=version, version=form.table, include=form.include
         )
-    return tables.partial(value, form.partial) if form.partial else value.document
+    return tables.partial(value.metadata, form.partial) if form.partial else value.document
 
 
 def initial_end(resource: Resource, number: int) -> KubeObject:
@@ -77,7 +77,7 @@ def many(
             "kind": "PartialObjectMetadataList",
             "apiVersion": f"meta.k8s.io/{form.partial}",
             "metadata": metadata,
-            "items": [tables.partial(value, form.partial) for value in values],
+            "items": [tables.partial(value.metadata, form.partial) for value in values],
         }
     return {
         "kind": f"{resource.kind}List",

@@ -1,7 +1,7 @@
 """Field selectors in query strings: ``fieldSelector=metadata.name=x,status.phase!=Running``."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -79,13 +79,14 @@ def fields(text: str, resource: Resource) -> FieldSelector:
     further = _FIELDS.get((resource.group, resource.plural), ())
     known = (*_EVERY_KIND, *further)
     result: list[Term] = []
-    for part in _split(text):
-        field, sign, value = _operator(part)
-        if not sign:
+    for part in filter(None, map(str.strip, re.split(r"(?<!\\),", text))):
+        match = re.fullmatch(r"([^=!\\]*)(==|!=|=)(.*)", part, re.DOTALL)
+        if match is None:
             raise SelectorError(f"invalid selector: '{text[:200]}'; can't understand '{part[:200]}'")
+        field = match[1].strip()
         if field not in known:
             raise _unknown(field, is_plain=resource.is_kubernetes_own and not further)
-        result.append(Term(field=field, value=_unescaped(value), equal=sign != "!="))
+        result.append(Term(field=field, value=_unescaped(match[3]), equal=match[2] != "!="))
     return FieldSelector(terms=tuple(result))
 
 
@@ -95,18 +96,6 @@ def _unknown(field: str, *, is_plain: bool) -> SelectorError:
         return SelectorError(f"field label not supported: {field}")
     choices = ", ".join(f'"{name}"' for name in _EVERY_KIND)
     return SelectorError(f'"{field}" is not a known field selector: only {choices}')
-
-
-def _split(text: str) -> Iterator[str]:
-    """Split at commas that are not escaped by a backslash."""
-    for part in re.split(r"(?<!\\),", text):
-        if part.strip():
-            yield part.strip()
-
-
-def _operator(part: str) -> tuple[str, str, str]:
-    match = re.fullmatch(r"([^=!\\]*)(==|!=|=)(.*)", part, re.DOTALL)
-    return (match[1].strip(), match[2], match[3]) if match else ("", "", "")
 
 
 def _unescaped(value: str) -> str:

@@ -4,7 +4,7 @@ From the published API. A stored object with the same name replaces the bootstra
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final, TypedDict
+from typing import Final
 
 from engine.kubeapi.rights import parsing
 from engine.kubeapi.rights.parsing import API_VERSION, GROUP
@@ -17,9 +17,7 @@ def _split(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-_AGGREGATE: Final = f"{GROUP}/aggregate-to-"
 _KARMADA: Final = "system:karmada:"
-_BOOTSTRAP: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 _READ: Final = ("get", "list", "watch")
 _CHANGE: Final = ("create", "delete", "deletecollection", "patch", "update")
 _DISCOVERY: Final = (
@@ -86,14 +84,14 @@ def _roles() -> list[KubeObject]:
     ]
     return [
         _role("cluster-admin", everything),
-        _gathering("admin", ("admin",), set()),
-        _gathering("edit", ("edit",), {"admin"}),
-        _gathering("view", ("view",), {"edit"}),
-        _role("system:aggregate-to-admin", _admin(), {"admin"}),
-        _role("system:aggregate-to-edit", _edit(), {"edit"}),
-        _role("system:aggregate-to-view", _view(), {"view"}),
-        _role("karmada-edit", _of_karmada(_CHANGE, _EDITED_KARMADA), {"edit"}),
-        _role("karmada-view", _of_karmada(_READ, _VIEWED_KARMADA), {"view"}),
+        _gathering("admin"),
+        _gathering("edit", "admin"),
+        _gathering("view", "edit"),
+        _role("system:aggregate-to-admin", _admin(), "admin"),
+        _role("system:aggregate-to-edit", _edit(), "edit"),
+        _role("system:aggregate-to-view", _view(), "view"),
+        _role("karmada-edit", _of_karmada(_CHANGE, _EDITED_KARMADA), "edit"),
+        _role("karmada-view", _of_karmada(_READ, _VIEWED_KARMADA), "view"),
         _role("system:basic-user", reviews),
         _role("system:discovery", [Rule(verbs=("get",), paths=_DISCOVERY)]),
         _role("system:public-info-viewer", [Rule(verbs=("get",), paths=_PUBLIC)]),
@@ -155,7 +153,7 @@ def _of_registration() -> list[KubeObject]:
     of_secrets = _rule(("create", "get", "patch"), ("",), ("secrets",))
     return [
         _role(name, rules),
-        _binding(name).with_fields({"subjects": [_user(user)]}),
+        _binding(name).with_fields({"subjects": [_reference("User", user)]}),
         *_of_user(user, f"{name}-secret", "karmada-cluster", of_secrets),
     ]
 
@@ -213,60 +211,45 @@ def _rule(verbs: Sequence[str], groups: Sequence[str], resources: Sequence[str])
     return Rule(verbs=tuple(verbs), groups=tuple(groups), resources=tuple(resources))
 
 
-def _role(name: str, rules: list[Rule], gathered_by: set[str] | None = None) -> KubeObject:
-    labels = {**_BOOTSTRAP, **{f"{_AGGREGATE}{role}": "true" for role in sorted(gathered_by or ())}}
-    return KubeObject(
-        {
-            "apiVersion": API_VERSION,
-            "kind": "ClusterRole",
-            "metadata": {"name": name, "labels": labels},
-            "rules": [parsing.shown(rule) for rule in rules],
-        }
-    )
+def _role(name: str, rules: list[Rule], gathered_by: str = "") -> KubeObject:
+    role = _object("ClusterRole", {"name": name}, {"rules": [parsing.shown(rule) for rule in rules]})
+    return role.with_metadata({"labels": {**role.labels, **_label(gathered_by)}}) if gathered_by else role
 
 
-def _gathering(name: str, gathers: tuple[str, ...], gathered_by: set[str]) -> KubeObject:
-    selectors = [{"matchLabels": {f"{_AGGREGATE}{role}": "true"}} for role in gathers]
-    rule = {"clusterRoleSelectors": selectors}
+def _gathering(name: str, gathered_by: str = "") -> KubeObject:
+    """Return the ClusterRole that gathers the rules of the roles with its own label."""
+    rule = {"clusterRoleSelectors": [{"matchLabels": _label(name)}]}
     return _role(name, [], gathered_by).with_fields({"aggregationRule": rule})
+
+
+def _label(role: str) -> dict[str, str]:
+    """Return the label of the roles whose rules a role gathers."""
+    return {f"{GROUP}/aggregate-to-{role}": "true"}
 
 
 def _of_user(user: str, name: str, namespace: str, rule: Rule) -> list[KubeObject]:
     """Return a Role of one rule in a namespace, and its RoleBinding to a user."""
-    metadata: Json = {"name": name, "namespace": namespace, "labels": {**_BOOTSTRAP}}
+    identity = {"name": name, "namespace": namespace}
     return [
-        KubeObject(
-            {"apiVersion": API_VERSION, "kind": "Role", "metadata": metadata, "rules": [parsing.shown(rule)]}
-        ),
-        KubeObject(
-            {
-                "apiVersion": API_VERSION,
-                "kind": "RoleBinding",
-                "metadata": metadata,
-                "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": name},
-                "subjects": [_user(user)],
-            }
-        ),
+        _object("Role", identity, {"rules": [parsing.shown(rule)]}),
+        _object("RoleBinding", identity, _bound(_reference("Role", name), _reference("User", user))),
     ]
 
 
-class _Subject(TypedDict):
-    apiGroup: str
-    kind: str
-    name: str
-
-
-def _user(name: str) -> _Subject:
-    return {"apiGroup": GROUP, "kind": "User", "name": name}
-
-
 def _binding(role: str, *groups: str, name: str = "") -> KubeObject:
-    return KubeObject(
-        {
-            "apiVersion": API_VERSION,
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": name or role, "labels": {**_BOOTSTRAP}},
-            "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": role},
-            "subjects": [{"apiGroup": GROUP, "kind": "Group", "name": group} for group in groups],
-        }
-    )
+    subjects = (_reference("Group", group) for group in groups)
+    bound = _bound(_reference("ClusterRole", role), *subjects)
+    return _object("ClusterRoleBinding", {"name": name or role}, bound)
+
+
+def _bound(role: dict[str, str], *subjects: dict[str, str]) -> Json:
+    return {"roleRef": role, "subjects": list(subjects)}
+
+
+def _reference(kind: str, name: str) -> dict[str, str]:
+    return {"apiGroup": GROUP, "kind": kind, "name": name}
+
+
+def _object(kind: str, identity: dict[str, str], content: Json) -> KubeObject:
+    metadata = {**identity, "labels": {"kubernetes.io/bootstrapping": "rbac-defaults"}}
+    return KubeObject({"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, **content})

@@ -25,22 +25,12 @@ VERSION: Final = {
 _AGGREGATED: Final = "apidiscovery.k8s.io"
 
 
-class _ServerAddress(TypedDict):
-    clientCIDR: str
-    serverAddress: str
-
-
 class ApiVersions(TypedDict):
     """The document APIVersions: the versions of the core group."""
 
     kind: str
     versions: list[str]
-    serverAddressByClientCIDRs: list[_ServerAddress]
-
-
-class _GroupVersion(TypedDict):
-    groupVersion: str
-    version: str
+    serverAddressByClientCIDRs: list[dict[str, str]]
 
 
 class ApiGroup(TypedDict, total=False):
@@ -49,8 +39,8 @@ class ApiGroup(TypedDict, total=False):
     kind: str
     apiVersion: str
     name: str
-    versions: list[_GroupVersion]
-    preferredVersion: _GroupVersion
+    versions: list[dict[str, str]]
+    preferredVersion: dict[str, str]
 
 
 class ApiGroupList(TypedDict):
@@ -82,21 +72,15 @@ class ApiResourceList(TypedDict):
     resources: list[_ApiResource]
 
 
-class _GroupVersionKind(TypedDict):
-    group: str
-    version: str
-    kind: str
-
-
 class _DiscoveredPart(TypedDict):
     subresource: str
-    responseKind: _GroupVersionKind
+    responseKind: dict[str, str]
     verbs: list[str]
 
 
 class _DiscoveredResource(TypedDict, total=False):
     resource: str
-    responseKind: _GroupVersionKind
+    responseKind: dict[str, str]
     scope: str
     singularResource: str
     verbs: list[str]
@@ -170,16 +154,15 @@ def api_group(catalogue: Catalogue, name: str) -> ApiGroup | None:
 
 def api_resources(catalogue: Catalogue, name: str, version: str) -> ApiResourceList | None:
     """Return the APIResourceList of ``/api/v1`` or ``/apis/NAME/VERSION``, or None if it is not served."""
-    for group in catalogue.groups:
-        for group_version, resources in group.versions:
-            if (group.name, group_version) == (name, version):
-                return {
-                    "kind": "APIResourceList",
-                    "apiVersion": "v1",
-                    "groupVersion": f"{name}/{version}" if name else version,
-                    "resources": [item for resource in resources for item in _plain(resource)],
-                }
-    return None
+    resources = catalogue.in_version(name, version)
+    if not resources:
+        return None
+    return {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": f"{name}/{version}" if name else version,
+        "resources": [item for resource in resources for item in _plain(resource)],
+    }
 
 
 def aggregated(catalogue: Catalogue, *, core: bool, version: str) -> ApiGroupDiscoveryList:
@@ -194,7 +177,7 @@ def aggregated(catalogue: Catalogue, *, core: bool, version: str) -> ApiGroupDis
 
 
 def _group(group: Group) -> ApiGroup:
-    versions: list[_GroupVersion] = [
+    versions = [
         {"groupVersion": f"{group.name}/{version}", "version": version} for version, _held in group.versions
     ]
     return {"name": group.name, "versions": versions, "preferredVersion": versions[0]}
@@ -266,5 +249,5 @@ def _discovered_resource(resource: Resource) -> _DiscoveredResource:
     return result
 
 
-def _kind(group: str, version: str, kind: str) -> _GroupVersionKind:
+def _kind(group: str, version: str, kind: str) -> dict[str, str]:
     return {"group": group, "version": version, "kind": kind}

@@ -60,11 +60,8 @@ def index(catalogue: Catalogue) -> Json:
 
 def document(catalogue: Catalogue, name: str, version: str) -> Json | None:
     """Return the document of a group and version, or None if they are not served."""
-    for group in catalogue.groups:
-        for group_version, resources in group.versions:
-            if (group.name, group_version) == (name, version):
-                return _document(resources)
-    return None
+    resources = catalogue.in_version(name, version)
+    return _document(resources) if resources else None
 
 
 def _root(group: str, version: str) -> str:
@@ -121,15 +118,13 @@ def _component(resource: Resource, schemas: Json) -> str:
         return _named(resource.schema.name, schemas)
     name = f"{resource.kind}.{resource.version}.{resource.group}"
     own = _written(resource.schema, schemas)
-    schemas[name] = own if resource.structure is None else _custom_schema(resource.structure, own)
+    if resource.structure is not None:
+        # The schema as it is written in the definition, but with the usual types of apiVersion, kind and metadata.
+        known, described = object_at(own, "properties"), object_at(resource.structure, "properties")
+        head = {field: known[field] for field in ("apiVersion", "kind", "metadata") if field in known}
+        own = {**resource.structure, "properties": {**described, **head}}
+    schemas[name] = own
     return name
-
-
-def _custom_schema(structure: Json, own: Json) -> Json:
-    """Return the schema in the definition of a custom kind, with the usual types of apiVersion, kind and metadata."""
-    known, described = object_at(own, "properties"), object_at(structure, "properties")
-    head = {name: known[name] for name in ("apiVersion", "kind", "metadata") if name in known}
-    return {**structure, "properties": {**described, **head}}
 
 
 def _named(name: str, schemas: Json) -> str:

@@ -173,6 +173,12 @@ class Catalogue:
         """Return the resource at a path such as ``/apis/apps/v1/deployments``; the core group's name is empty."""
         return self._paths.get((group, version, plural))
 
+    def in_version(self, group: str, version: str) -> tuple[Resource, ...]:
+        """Return the resources of a group and version, in the order of discovery; empty if they are not served."""
+        return tuple(
+            resource for resource in self.resources if (resource.group, resource.version) == (group, version)
+        )
+
     def of_kind(self, api_version: str, kind: str) -> Resource | None:
         """Return the resource with this apiVersion and kind, or None."""
         return self._kinds.get((api_version, kind))

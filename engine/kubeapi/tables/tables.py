@@ -7,15 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final, Literal, TypeAlias, TypedDict
 
 from engine.kubeapi.schema.resources import Resource
-from engine.kubeapi.tables.columns import (
-    cluster,
-    configuration,
-    karmada,
-    printer_columns,
-    storage,
-    workloads,
-)
-from engine.kubeapi.tables.columns.cells import AGE, NAME, Cell, Column, ColumnDefinition
+from engine.kubeapi.tables.columns import cluster, configuration, karmada, storage, workloads
+from engine.kubeapi.tables.columns.cells import AGE, NAME, Cell, Column, ColumnDefinition, declared
 from events.json_values import Json
 from events.kube_fields import ListMeta
 from events.kube_objects import KubeObject
@@ -58,7 +51,7 @@ class Table(TypedDict):
 
 def columns_of(resource: Resource) -> tuple[Column, ...]:
     if resource.columns:
-        return (NAME, *(printer_columns.declared(column) for column in resource.columns))
+        return (NAME, *(declared(column) for column in resource.columns))
     return columns_of_kind(resource.group, resource.kind)
 
 
@@ -87,12 +80,8 @@ def table(
     }
 
 
-def partial(value: KubeObject, version: str = "v1") -> PartialObjectMetadata:
-    """Return the object as PartialObjectMetadata."""
-    return _partial(value.metadata, version)
-
-
-def _partial(metadata: Json, version: str) -> PartialObjectMetadata:
+def partial(metadata: Json, version: str) -> PartialObjectMetadata:
+    """Return an object of which only the metadata are shown; ``version`` is that of the API group."""
     return {"kind": "PartialObjectMetadata", "apiVersion": f"{_GROUP}/{version}", "metadata": metadata}
 
 
@@ -104,7 +93,7 @@ def _row(
         # managedFields are often half of an object's metadata, and table clients do not use them.
         metadata = {**value.metadata}
         metadata.pop("managedFields", None)
-        row["object"] = _partial(metadata, version)
+        row["object"] = partial(metadata, version)
     elif include == "Object":
         row["object"] = value.document
     return row

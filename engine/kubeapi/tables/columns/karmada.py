@@ -10,12 +10,12 @@ from engine.kubeapi.tables.columns.cells import (
     NONE,
     Column,
     condition,
+    declared,
     joined,
     text,
     text_at,
     wide,
 )
-from engine.kubeapi.tables.columns.printer_columns import declared
 
 
 def _at(name: str, path: str, kind: str = "string") -> Column:
