@@ -1,7 +1,7 @@
 """Errors as HTML pages for browsers; other clients get them as JSON."""
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
@@ -11,7 +11,9 @@ import jinja2
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from engine.http import summaries
 from engine.http.errors import RefusalError
+from engine.plans import summaries as plans
 from events import times
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -27,7 +29,12 @@ def templates() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
     )
-    environment.filters["utc"] = _utc
+    environment.filters.update(
+        utc=_utc,
+        duration=plans.duration,
+        event_name=summaries.event_name,
+        summary=partial(summaries.summary, is_named=False),
+    )
     return environment
 
 

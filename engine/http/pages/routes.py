@@ -16,9 +16,10 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from engine.http.errors import RefusalError
-from engine.http.pages import binding_values, cluster_values, errors, timeline_values
+from engine.http.pages import binding_values, cluster_values, errors, explanation_values
 from engine.http.query import parameters, record_pages
 from engine.http.query.api_routes import PREFIX, read_query
+from engine.http.query.record_json import Entry
 from engine.http.query.view_reads import Reader
 from engine.http.services import Inquiry, Services
 from engine.objects import bindings
@@ -125,8 +126,10 @@ class _Pages:
                 "path": path,
                 "filters": filters,
             }
-            render = partial(self._render, template, {**common, **values, **followed})
-            return HTMLResponse(await anyio.to_thread.run_sync(render))
+            rendered = await anyio.to_thread.run_sync(
+                lambda: self._templates.get_template(template).render({**common, **values, **followed})
+            )
+            return HTMLResponse(rendered)
 
         return answer
 
@@ -241,11 +244,11 @@ class _Pages:
         )
         return query.Objects(items, listed[len(items) - 1][0] if len(items) < len(listed) else "")
 
-    async def _explained(self, key: str, state: ShownState) -> timeline_values.Explanation | None:
+    async def _explained(self, key: str, state: ShownState) -> explanation_values.Explanation | None:
         explained = await self._inquiry.explain(key, state.number)
-        return timeline_values.explanation(explained) if explained is not None else None
+        return explanation_values.explanation(explained) if explained is not None else None
 
-    async def _events(self, key: str, state: ShownState) -> tuple[list[timeline_values.Event], int]:
+    async def _events(self, key: str, state: ShownState) -> tuple[list[Entry], int]:
         """The newest records that touched a key, newest first, and the number of older ones left out."""
         before = state.shown + 1
         numbers, count = await self._reader.read(
@@ -256,11 +259,7 @@ class _Pages:
             ),
         )
         page = await record_pages.numbered(self._reads.log, numbers[::-1], is_full=False)
-        events = [timeline_values.event(item) for item in page.items]
-        return events, count - len(events)
-
-    def _render(self, template: str, values: Mapping[str, object]) -> str:
-        return self._templates.get_template(template).render(values)
+        return page.items, count - len(page.items)
 
 
 def _shown_as_observed(key: str, binding: KubeObject) -> KubeObject:

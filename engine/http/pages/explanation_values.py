@@ -1,24 +1,12 @@
-"""Values for timelines and explanations on the pages. No HTTP here."""
+"""Values for explanations on the pages. No HTTP here."""
 
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
 from engine.http import summaries
-from engine.http.query.record_json import Entry
 from engine.placement.explanations import ClusterExplanation, GroupExplanation
 from engine.reconcilers.explained import Explained
-
-
-class Event(Struct, frozen=True, kw_only=True):
-    """A record of the log as a row; ``cause`` is the position of the record that led to it."""
-
-    number: int
-    time: str
-    name: str
-    position: str
-    cause: str
-    summary: str
 
 
 class Seat(Struct, frozen=True, kw_only=True):
@@ -50,17 +38,6 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
     facts: list[tuple[str, str]]
     groups: list[Group]
-
-
-def event(entry: Entry) -> Event:
-    return Event(
-        number=entry.number,
-        time=entry.time,
-        name=summaries.event_name(entry.type) or "malformed",
-        position=entry.position,
-        cause=entry.cause,
-        summary=summaries.summary(entry, is_named=False),
-    )
 
 
 def explanation(explained: Explained) -> Explanation:
