@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import cache, partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import anyio.to_thread
 import jinja2
@@ -29,10 +29,13 @@ def templates() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
     )
-    environment.filters.update(
-        utc=_utc,
+    environment.filters["utc"] = _utc
+    cast("dict[str, object]", environment.globals).update(
         duration=plans.duration,
         event_name=summaries.event_name,
+        failures=summaries.failures,
+        fields=summaries.fields,
+        free_replicas=summaries.free_replicas,
         summary=partial(summaries.summary, is_named=False),
     )
     return environment

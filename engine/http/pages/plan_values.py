@@ -6,7 +6,6 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, Struct
 
-from engine.http import summaries as record_summaries
 from engine.http.pages import binding_values
 from engine.http.plans.jobs import Plan, State
 from engine.plans import drills, predictions, summaries
@@ -61,7 +60,6 @@ def shown(plan: Plan) -> dict[str, object]:
         "more_workloads": max(len(disturbed) - WORKLOADS_MAX, 0),
         "loads": summaries.loads(prediction.clusters),
         "events": listed,
-        "fields": record_summaries.fields,
         "more_events": len(prediction.events) - len(listed) + prediction.omitted,
     }
 
