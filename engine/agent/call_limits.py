@@ -89,15 +89,12 @@ class Gate:
                 self._close(0)
                 self._set(is_reachable=False)
                 raise
-            self._accept()
+            self._accepted += 1
+            if self._accepted >= _ACCEPTED_MIN and self._limiter.total_tokens < CALLS_MAX:
+                self._limiter.total_tokens += 1
+                self._accepted = 0
         self.answered()
         return result
-
-    def _accept(self) -> None:
-        self._accepted += 1
-        if self._accepted >= _ACCEPTED_MIN and self._limiter.total_tokens < CALLS_MAX:
-            self._limiter.total_tokens += 1
-            self._accepted = 0
 
     def answered(self) -> None:
         """Record a successful response; also for calls that were not made by ``call``."""

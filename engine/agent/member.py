@@ -261,7 +261,8 @@ class MemberAgent:
         if entry is None:
             return
         self._reporter.binding_changed(key)
-        self._refresh_kinds(entry)
+        if entry.ref is not None and entry.ref.kind in _KINDS_THAT_ADD_KINDS:
+            self._kinds_change.set()
         if reconciliation.has_drifted(entry):
             # Another controller may undo each correction; growing delays bound the number of applies.
             pace = self._paces.get(key)
@@ -304,10 +305,6 @@ class MemberAgent:
             with anyio.move_on_after(_DISCOVERY_S):
                 await self._kinds_change.wait()
                 await anyio.sleep(_SERVED_SOON_S)
-
-    def _refresh_kinds(self, entry: Entry) -> None:
-        if entry.ref is not None and entry.ref.kind in _KINDS_THAT_ADD_KINDS:
-            self._kinds_change.set()
 
     def _follow_capacity(self) -> None:
         """Watch nodes, pods and autoscalers."""

@@ -81,9 +81,9 @@ def report(
             _add(allocated, pod.amounts)
             _add(taken.setdefault(pod.node, {}), pod.amounts)
     return messages.CapacityReport(
-        allocatable=_texts(allocatable),
-        allocated=_texts(allocated),
-        allocating=_texts(allocating),
+        allocatable=quantity.texts(allocatable),
+        allocated=quantity.texts(allocated),
+        allocating=quantity.texts(allocating),
         modelings=_nodes_per_grade(counted, taken, models),
         nodes=len(nodes),
         nodes_ready=sum(node.is_ready for node in nodes.values()),
@@ -99,7 +99,7 @@ def _nodes_per_grade(
     if not models:
         return ()
     ordered = sorted(models, key=lambda grade: grade.grade)
-    least = [[(quantity.name, _nano(quantity.min)) for quantity in grade.ranges] for grade in ordered]
+    least = [[(amount.name, _nano(amount.min)) for amount in grade.ranges] for grade in ordered]
     counts = [0] * len(ordered)
     for name, node in nodes.items():
         used = taken.get(name, {})
@@ -132,7 +132,3 @@ def _nano(text: str) -> int:
         return quantity.nano_units(text)
     except quantity.QuantityError:
         return 0
-
-
-def _texts(sums: Mapping[str, int]) -> dict[str, str]:
-    return {name: quantity.of_nano(name, amount) for name, amount in sorted(sums.items())}

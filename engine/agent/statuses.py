@@ -214,22 +214,6 @@ def _daemons(value: _BuiltIn) -> ObjectState:
     )
 
 
-def _service(value: _BuiltIn) -> ObjectState:
-    return ObjectState(healthy=value.spec.type != "LoadBalancer" or value.status.is_reachable)
-
-
-def _ingress(value: _BuiltIn) -> ObjectState:
-    return ObjectState(healthy=value.status.is_reachable)
-
-
-def _volume_claim(value: _BuiltIn) -> ObjectState:
-    return ObjectState(healthy=value.status.phase == "Bound")
-
-
-def _disruption_budget(value: _BuiltIn) -> ObjectState:
-    return ObjectState(healthy=value.status.current_healthy >= value.status.desired_healthy)
-
-
 _RULES: Final[dict[tuple[str, str], Callable[[_BuiltIn], ObjectState]]] = {
     ("apps/v1", "Deployment"): _deployment,
     ("apps/v1", "StatefulSet"): _stateful,
@@ -237,10 +221,14 @@ _RULES: Final[dict[tuple[str, str], Callable[[_BuiltIn], ObjectState]]] = {
     ("apps/v1", "DaemonSet"): _daemons,
     ("batch/v1", "Job"): _job,
     ("v1", "Pod"): _pod,
-    ("v1", "Service"): _service,
-    ("networking.k8s.io/v1", "Ingress"): _ingress,
-    ("v1", "PersistentVolumeClaim"): _volume_claim,
-    ("policy/v1", "PodDisruptionBudget"): _disruption_budget,
+    ("v1", "Service"): lambda value: ObjectState(
+        healthy=value.spec.type != "LoadBalancer" or value.status.is_reachable
+    ),
+    ("networking.k8s.io/v1", "Ingress"): lambda value: ObjectState(healthy=value.status.is_reachable),
+    ("v1", "PersistentVolumeClaim"): lambda value: ObjectState(healthy=value.status.phase == "Bound"),
+    ("policy/v1", "PodDisruptionBudget"): lambda value: ObjectState(
+        healthy=value.status.current_healthy >= value.status.desired_healthy
+    ),
 }
 
 

@@ -84,7 +84,8 @@ async def _measured(scenario: _Scenario, directory: Path, progress: Progress) ->
             progress("a policy edit and a taint")
             edit_s, _ = await plans.timed(_change(scenario.edit()))
             taint_s, tainted = await plans.timed(_change(scenario.taint()))
-            await _append(directory, scenario.deployment(0, replicas=2))
+            async with contextlib.aclosing(await sqlite.SqliteLog.open(directory, synchronous="OFF")) as log:
+                await log.append([scenario.deployment(0, replicas=2)])
             grown_s, _ = await plans.timed(_change(scenario.edit()))
         progress("the failure of each cluster")
         drill_s = await plans.drill_seconds(scenario.names, tainted.number + 1)
@@ -120,11 +121,6 @@ async def _record(scenario: _Scenario, directory: Path) -> None:
         await running.log.append(scenario.policies())
         await inputs.append(running.log, scenario.deployments())
         await running.settled()
-
-
-async def _append(directory: Path, record: Record) -> None:
-    async with contextlib.aclosing(await sqlite.SqliteLog.open(directory, synchronous="OFF")) as log:
-        await log.append([record])
 
 
 async def _measure_changes(running: installation.Installation, scenario: _Scenario) -> list[float]:

@@ -172,7 +172,8 @@ def applied(
             if three_way.last_applied(desired):
                 reply = objects.patch(target, patch, chosen)
             else:
-                reply = objects.replace(target, _at_version(desired, live), chosen)
+                metadata = {"resourceVersion": live.resource_version, **desired.metadata}
+                reply = objects.replace(target, desired.with_fields({"metadata": metadata}), chosen)
             action = "unchanged" if _content(KubeObject(reply.body)) == _content(live) else "configured"
         tries += 1
         is_raced = kube_objects.verdict(reply) == kube_objects.LATE and not is_versioned
@@ -289,11 +290,6 @@ def _leaving(name: str) -> Problem:
         reason=f"cluster {name} is being removed and can't join again until that is finished",
         remedy=f"wait until it is removed, or remove it at once: reballast unjoin {name} --wait 0 --force",
     )
-
-
-def _at_version(desired: KubeObject, live: KubeObject) -> KubeObject:
-    """Return the desired object. If it has no resourceVersion, add that of the live object."""
-    return desired.with_fields({"metadata": {"resourceVersion": live.resource_version, **desired.metadata}})
 
 
 def _content(value: KubeObject) -> KubeObject:

@@ -157,15 +157,10 @@ def _show_example(example: audits.Difference) -> None:
         ("decided", example.decided, example.decided_explanation),
     ):
         for name, data in events.items():
-            output.print_line(output.clean(f"    {side}: {name} {_important_fields(data)}".rstrip()))
+            fields = (f"{field}={_text(data[field])}" for field in _IMPORTANT_FIELDS if data.get(field))
+            output.print_line(output.clean(" ".join((f"    {side}: {name}", *fields)).rstrip()))
         if explained is not None:
             output.print_line(output.clean(f"      {_explanation_text(explained)}"))
-
-
-def _important_fields(data: Json) -> str:
-    """The most important fields of a decision as text: ``name=value``, separated by spaces."""
-    fields = [f"{name}={_text(data[name])}" for name in _IMPORTANT_FIELDS if data.get(name)]
-    return " ".join(fields)
 
 
 _IMPORTANT_FIELDS: Final = (

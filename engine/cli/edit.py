@@ -58,7 +58,8 @@ def _edit(objects: KubeObjects, target: Target, *, as_json: bool) -> int:
     if before is None:
         return results.print_results([kube_objects.not_found(target)], as_json=as_json)
     shown = _editable(before)
-    path = Path(tempfile.mkdtemp(prefix="reballast-")) / f"{_file_name(target.name)}.yaml"
+    file_name = target.name.encode()[:_FILE_NAME_BYTES_MAX].decode(errors="ignore")
+    path = Path(tempfile.mkdtemp(prefix="reballast-")) / f"{file_name}.yaml"
     after = _edited(shown, path)
     if after is None or after == shown.document:
         _remove(path)
@@ -70,11 +71,6 @@ def _edit(objects: KubeObjects, target: Target, *, as_json: bool) -> int:
     else:
         output.warn(f"  your edits are saved in {path}")
     return code
-
-
-def _file_name(name: str) -> str:
-    """The name of an object as far as it fits into a file's name."""
-    return name.encode()[:_FILE_NAME_BYTES_MAX].decode(errors="ignore")
 
 
 def _editable(value: KubeObject) -> KubeObject:

@@ -228,22 +228,18 @@ _MORE_COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = {
 """Columns that the Kubernetes API does not have, by kind."""
 
 
-def _deployment_counts(run: Run) -> Row:
-    return (f"{run.ready}/{run.replicas}", run.updated, run.available)
-
-
-def _ready_counts(run: Run) -> Row:
-    return (f"{run.ready}/{run.replicas}",)
-
-
-def _job_counts(run: Run) -> Row:
-    return (run.finished or ("Running" if run.adopted else NONE), run.ready, run.succeeded)
-
-
 _COUNTED: Final[dict[str, tuple[tuple[str, ...], Callable[[Run], Row]]]] = {
-    "Deployment": (("READY", "UP-TO-DATE", "AVAILABLE"), _deployment_counts),
-    "Job": (("STATUS", "ACTIVE", "SUCCEEDED"), _job_counts),
-    **dict.fromkeys(("StatefulSet", "ReplicaSet"), (("READY",), _ready_counts)),
+    "Deployment": (
+        ("READY", "UP-TO-DATE", "AVAILABLE"),
+        lambda run: (f"{run.ready}/{run.replicas}", run.updated, run.available),
+    ),
+    "Job": (
+        ("STATUS", "ACTIVE", "SUCCEEDED"),
+        lambda run: (run.finished or ("Running" if run.adopted else NONE), run.ready, run.succeeded),
+    ),
+    **dict.fromkeys(
+        ("StatefulSet", "ReplicaSet"), (("READY",), lambda run: (f"{run.ready}/{run.replicas}",))
+    ),
 }
 
 

@@ -303,7 +303,10 @@ class _Tour:
         self._apply(REBALANCER_WITH_TTL)
         self._check("generation 2 is finished, to be deleted 300 s later", lambda: self._is_rebalanced(2))
         self._apply(REBALANCER_WITH_TTL.replace("300", "0"))
-        self._check("with 0 s instead, it is deleted at once", self._is_gone)
+        self._check(
+            "with 0 s instead, it is deleted at once",
+            lambda: self._client.find("rebalancers/demo", Json) is None,
+        )
         self._check(
             "the log is proved: every step computed again gives the same bytes",
             lambda: not self._client.verify(Report).findings,
@@ -376,9 +379,6 @@ class _Tour:
         seen = objects_at(status, "observedWorkloads")
         done = [workload.get("result") for workload in seen] == ["Successful"]
         return done and "finishTime" in status and status.get("observedGeneration") == generation
-
-    def _is_gone(self) -> bool:
-        return self._client.find("rebalancers/demo", Json) is None
 
     def _print_reasons(self) -> None:
         decision = self._client.get("explain/default/foo-deployment", Explained)

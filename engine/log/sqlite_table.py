@@ -285,7 +285,9 @@ def _select(connection: sqlite3.Connection, statement: str, where: tuple[int, ..
         # Closed in any case: an open statement would keep the write-ahead log from being truncated.
         with closing(connection.execute(statement, where)) as cursor:
             for row in cursor:
-                _check_types(row)
+                if tuple(map(type, row)) != _TYPES or not _is_slot(row[SLOT]):
+                    reason = "a column has another type, or its partition is unknown"
+                    raise port.LogCorruptedError(f"number {row[0]} is not what was appended: {reason}")
                 rows.append(row)
                 size += len(row[_VALUE])
                 if size >= port.READ_BYTES_MAX:
@@ -293,12 +295,6 @@ def _select(connection: sqlite3.Connection, statement: str, where: tuple[int, ..
     except sqlite3.DatabaseError as error:
         raise damaged(error) from error
     return rows
-
-
-def _check_types(row: Row) -> None:
-    if tuple(map(type, row)) != _TYPES or not _is_slot(row[SLOT]):
-        reason = "a column has another type, or its partition is unknown"
-        raise port.LogCorruptedError(f"number {row[0]} is not what was appended: {reason}")
 
 
 def _is_slot(slot: object) -> bool:

@@ -195,9 +195,9 @@ def loads(
         ClusterChange(
             name=name,
             allocatable=newest[name].allocatable,
-            before=_texts(used.get(name, {})),
-            after=_texts(last[name]),
-            peak=_texts(peak[name]),
+            before=quantity.texts(used.get(name, {})),
+            after=quantity.texts(last[name]),
+            peak=quantity.texts(peak[name]),
         )
         for name in sorted(last)
         if peak[name] != used.get(name) or last[name] != used.get(name)
@@ -291,7 +291,9 @@ def _missing(workload: Workload | None, failed: Collection[str]) -> int:
 
 def _multiplied(requests: workloads.Requests, count: int) -> dict[str, str]:
     """Return the requests of a number of replicas, as Kubernetes quantities."""
-    return _texts({name: quantity.nano_units(text) * count for name, text in requests}) if count else {}
+    return (
+        quantity.texts({name: quantity.nano_units(text) * count for name, text in requests}) if count else {}
+    )
 
 
 def _without(ready: Mapping[str, int], failed: Collection[str]) -> dict[str, int]:
@@ -333,10 +335,6 @@ def _is_unplaced(workload: Workload | None) -> bool:
 def _used(report: clusters.CapacityReported) -> dict[str, int]:
     """Return the sums of allocated resources and of those about to be allocated, in billionths of their units."""
     return quantity.totals([report.allocated, report.allocating])
-
-
-def _texts(used: Mapping[str, int]) -> dict[str, str]:
-    return {resource: quantity.of_nano(resource, amount) for resource, amount in sorted(used.items())}
 
 
 def _helpful_clusters(fold: ShardFold, key: str, facts: Facts) -> tuple[str, ...]:

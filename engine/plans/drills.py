@@ -159,5 +159,4 @@ def cheapest_remedies(changes: Iterable[WorkloadChange]) -> list[Remedy]:
 
 def total(requests: Sequence[dict[str, str]]) -> dict[str, str]:
     """Return the sums of requests, as Kubernetes quantities."""
-    sums = sorted(quantity.totals(requests).items())
-    return {name: quantity.of_nano(name, amount) for name, amount in sums}
+    return quantity.texts(quantity.totals(requests))

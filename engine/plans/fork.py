@@ -123,14 +123,12 @@ class Fork:
             return
         try:
             if change.kind == "down" and (known := self.heartbeats.get(change.member)) is not None:
-                await self._silence(change.member, known)
+                # The cluster's agent fails with it: its grace period begins, and nothing reports the failure.
+                last = member_models.heartbeat(change.member, known, self.now_ms, known.grace_seconds)
+                await self.log.append([last])
             await self.members.fault(change.member, change.kind, change.amount)
         except (LookupError, ValueError) as error:
             raise PlanError(str(error.args[0])) from None
-
-    async def _silence(self, name: str, known: Health) -> None:
-        """Let a cluster's agent fail with the cluster: its grace period begins, and nothing reports the failure."""
-        await self.log.append([member_models.heartbeat(name, known, self.now_ms, known.grace_seconds)])
 
     async def _rest(self) -> None:
         """Take turns until nothing is left to do at this instant."""

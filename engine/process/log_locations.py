@@ -76,14 +76,9 @@ async def snapshots(location: LogLocation) -> AsyncGenerator[snapshot_storage.Sn
         finally:
             await topic.close()
         return
-    directory = await asyncio.to_thread(_directory_of, location)
-    yield snapshot_storage.SingleSnapshotStorage(snapshot_storage.SnapshotFiles(directory))
-
-
-def _directory_of(location: LogLocation) -> Path:
-    """Return the directory of a log that is not on Kafka."""
     path = Path(location.path)
-    return path.parent if path.is_file() else path
+    directory = path.parent if await asyncio.to_thread(path.is_file) else path
+    yield snapshot_storage.SingleSnapshotStorage(snapshot_storage.SnapshotFiles(directory))
 
 
 _KAFKA: Final = f"{address.SCHEME}://"

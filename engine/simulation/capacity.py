@@ -50,12 +50,12 @@ def replicas_that_fit(cluster_capacity: Capacity, amounts: Amounts, count: int) 
     return count
 
 
-def insufficient(cluster_capacity: Capacity, amounts: Amounts) -> list[str]:
-    """Return the resources of which less is free than one replica needs."""
+def scarce(cluster_capacity: Capacity, amounts: Amounts, count: int) -> list[str]:
+    """Return the resources of which less is free than ``count`` replicas need."""
     return [
         resource
         for resource, amount in amounts
-        if not replicas_that_fit(cluster_capacity, ((resource, amount),), 1)
+        if replicas_that_fit(cluster_capacity, ((resource, amount),), count) < count
     ]
 
 
@@ -68,5 +68,5 @@ def texts(cluster_capacity: Capacity, *sums: Mapping[str, int]) -> dict[str, str
         *cluster_capacity.allocatable,
         *(resource for sums_of in sums for resource, amount in sums_of.items() if amount),
     }
-    totals = {name: sum(sums_of.get(name, 0) for sums_of in sums) for name in sorted(names)}
-    return {name: quantity.of_nano(name, min(max(total, 0), AMOUNT_MAX)) for name, total in totals.items()}
+    totals = {name: sum(sums_of.get(name, 0) for sums_of in sums) for name in names}
+    return quantity.texts({name: min(max(total, 0), AMOUNT_MAX) for name, total in totals.items()})

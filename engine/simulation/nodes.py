@@ -138,7 +138,7 @@ def has_none(state: MemberState, workload: Workload) -> bool:
 
 def unschedulable(state: MemberState, workload: Workload) -> str:
     """Return kube-scheduler's message for pending pods of a workload, empty if a node has capacity for one of them."""
-    missing = capacity.insufficient(state.capacity, workload.template.amounts)
+    missing = capacity.scarce(state.capacity, workload.template.amounts, 1)
     refusals = _refusals(state, workload)
     count = sum(group.count for group in state.spec.nodes)
     rest = count - refusals.total()

@@ -58,8 +58,12 @@ def by_priority(state: MemberState, keys: list[str]) -> list[str]:
 def preempt_pods(state: MemberState, workload: Workload, rank: Rank, at_ms: int) -> int:
     """Preempt replicas of lower priority for a workload; return how many of its pending replicas fit afterwards."""
     amounts = workload.template.amounts
-    scarce = _scarce(state, amounts, workload.pending)
-    victims = [victim for victim in _victims(state, rank) if _frees(victim.workload, scarce)]
+    scarce = set(capacity.scarce(state.capacity, amounts, workload.pending))
+    victims = [
+        victim
+        for victim in _victims(state, rank)
+        if any(resource in scarce for resource, _ in victim.workload.template.amounts)
+    ]
     fitting_count = _replicas_without(state, victims, amounts, workload.pending)
     for victim in victims:
         while (
@@ -79,19 +83,6 @@ def _victims(state: MemberState, rank: Rank) -> list[_Victim]:
     return sorted(
         victims, key=lambda victim: (victim.value, -victim.workload.created_ms, victim.workload.key)
     )
-
-
-def _scarce(state: MemberState, amounts: Amounts, count: int) -> set[str]:
-    """Return the resources that are too scarce for this many replicas."""
-    return {
-        amount[0]
-        for amount in amounts
-        if capacity.replicas_that_fit(state.capacity, (amount,), count) < count
-    }
-
-
-def _frees(workload: Workload, scarce: set[str]) -> bool:
-    return any(resource in scarce for resource, _ in workload.template.amounts)
 
 
 def _replicas_without(state: MemberState, victims: list[_Victim], amounts: Amounts, count: int) -> int:

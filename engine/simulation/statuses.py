@@ -34,10 +34,6 @@ class _JobStatus(TypedDict, total=False):
     conditions: list[Condition]
 
 
-class _BalancerStatus(TypedDict):
-    loadBalancer: Json
-
-
 class _PodStatus(TypedDict):
     phase: str
     podIP: str
@@ -96,7 +92,9 @@ def status(state: MemberState, workload: Workload) -> Json:
     elif workload.template.quota is not None:
         built_in = quotas.status(state, workload.ref.namespace, workload.template.quota)
     elif workload.template.is_balanced:
-        built_in = _balancer_status(cluster, workload)
+        ref = workload.ref
+        address = addresses.of_balancer(cluster, ref.namespace, f"{ref.kind}/{ref.name}")
+        built_in = {"loadBalancer": {"ingress": [{"ip": address, "ipMode": "VIP"}]}}
     else:
         built_in = _PHASES.get(kind, {})
     return {**built_in, **decoded(workload.template.status), **decoded(workload.kept.status)}
@@ -124,12 +122,6 @@ def _job_status(workload: Workload) -> _JobStatus:
             for kind in ("SuccessCriteriaMet", "Complete")
         ]
     return status
-
-
-def _balancer_status(cluster: str, workload: Workload) -> _BalancerStatus:
-    ref = workload.ref
-    address = addresses.of_balancer(cluster, ref.namespace, f"{ref.kind}/{ref.name}")
-    return {"loadBalancer": {"ingress": [{"ip": address, "ipMode": "VIP"}]}}
 
 
 def _pod_status(cluster: str, workload: Workload) -> _PodStatus:

@@ -75,6 +75,11 @@ def totals(quantities: Iterable[Mapping[str, Quantity]]) -> dict[str, int]:
     return sums
 
 
+def texts(sums: Mapping[str, int]) -> dict[str, str]:
+    """Write sums of resources, in billionths of their units, as quantities, sorted by resource."""
+    return {resource: of_nano(resource, nano) for resource, nano in sorted(sums.items())}
+
+
 def canonical(quantity: Quantity) -> str:
     """Write a quantity as Kubernetes does: without a fraction, and with the largest suffix that is exact.
 

@@ -147,16 +147,13 @@ class Ordering:
                 if needs := _needs(record):
                     queue.waiting.append(_Waiting(record.offset, before, needs))
                 if (step := _step(record)) is not None:
-                    self._remember(step, record.offset)
+                    self._steps.setdefault(step, record.offset)
+                    if len(self._steps) > _STEPS_MAX:
+                        del self._steps[next(iter(self._steps))]
             if not batch or batch[-1].offset >= end:
                 # Only control records lie between the last record and the end.
                 queue.scanned = end if not batch else queue.scanned
                 break
-
-    def _remember(self, step: str, offset: int) -> None:
-        self._steps.setdefault(step, offset)
-        if len(self._steps) > _STEPS_MAX:
-            del self._steps[next(iter(self._steps))]
 
     async def _query_causes(self, attempt: "_Plan") -> None:
         """For each newly waiting record, query the written ends of its causes' partitions (see ``_BlockingRecord``)."""
