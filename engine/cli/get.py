@@ -8,7 +8,6 @@ from cyclopts import Parameter
 
 from engine.cli import (
     failures,
-    live_feed,
     options,
     server_reads,
     set_properties,
@@ -142,15 +141,15 @@ def _watch(client: Client, requested: dict[str, list[str]], selection: Selection
         listings = [_matching(client, *item, selection, is_awaited=True).table for item in requested.items()]
         return [table if style.is_wide else table._replace(wide=()) for table in listings]
 
-    number = live_feed.last_number(client)
+    number = server_reads.last_number(client)
     tables = read()
     _show(tables, style)
     last_kind = 0 if len(tables) == 1 and tables[0].rows else None
-    for event in live_feed.events(client, number):
+    for event in server_reads.live_entries(client, number):
         if event.number <= number:
             continue  # the tables included this change already
         time.sleep(_REFRESH_SECONDS)
-        number = live_feed.last_number(client)
+        number = server_reads.last_number(client)
         before, tables = tables, read()
         for index, (old, new) in enumerate(zip(before, tables, strict=True)):
             columns = (*new.columns, *new.wide)

@@ -17,7 +17,7 @@ from engine.cli import failures, options, output, server_location
 from engine.log import port
 from engine.log.kafka import address
 from engine.process import checkpointing, log_locations
-from engine.proof import checkpoints, signing
+from engine.proof import checkpoints
 
 KEY_VARIABLE: Final = "REBALLAST_CHECKPOINT_KEY"
 FILE: Final = "checkpoints.jsonl"
@@ -88,11 +88,11 @@ def place_of(log: str, server: options.Server) -> log_locations.LogLocation:
 def read_private_key(path: Path | None) -> Ed25519PrivateKey:
     """Return the key in a file or, without a path, in the environment variable. Raises Failure."""
     text = os.environ.get(KEY_VARIABLE, "")
-    with failures.convert((OSError, signing.SigningError), _MAKE_KEY, where=path or KEY_VARIABLE):
+    with failures.convert((OSError, checkpoints.SigningError), _MAKE_KEY, where=path or KEY_VARIABLE):
         if path is not None:
-            return signing.private_key(path.read_bytes())
+            return checkpoints.private_key(path.read_bytes())
         if text:
-            return signing.private_key(text.encode())
+            return checkpoints.private_key(text.encode())
     raise failures.usage("no key to sign with: give --key FILE", _MAKE_KEY)
 
 
@@ -106,11 +106,11 @@ def new_key(
     for file in (path, public_path):
         if file.exists():
             raise failures.Failure(f"{file} exists already; it was not changed", "choose another name")
-    private, public = signing.new_keys()
+    private, public = checkpoints.new_keys()
     with failures.convert(OSError, "choose another path", where=path):
         private_files.write(path, private)
         public_path.write_bytes(public)
-    fingerprint = signing.fingerprint(signing.public_key(public))
+    fingerprint = checkpoints.fingerprint(checkpoints.public_key(public))
     if as_json:
         output.json({"key": str(path), "publicKey": str(public_path), "fingerprint": fingerprint})
     else:
@@ -186,8 +186,8 @@ def read_checkpoints(where: str, public_key: Path | None) -> list[checkpoints.Ch
             "--checkpoint needs --public-key FILE", "use the FILE.pub that `reballast log new-key FILE` wrote"
         )
     _check_destination(where)
-    with failures.convert((OSError, signing.SigningError), where=public_key):
-        key = signing.public_key(public_key.read_bytes())
+    with failures.convert((OSError, checkpoints.SigningError), where=public_key):
+        key = checkpoints.public_key(public_key.read_bytes())
     with (
         failures.convert(checkpoints.CheckpointError, "the log is not proved", where=where),
         failures.convert((OSError, port.LogError), where=where),

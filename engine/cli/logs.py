@@ -5,7 +5,7 @@ from typing import Annotated, Final
 import msgspec
 from cyclopts import App, Parameter, validators
 
-from engine.cli import explain, live_feed, options, output, server_reads
+from engine.cli import explain, options, output, server_reads
 from engine.cli.client import Client
 from engine.cli.help_texts import questions
 from engine.http.query.record_json import Entry
@@ -50,7 +50,7 @@ def tail(
 
 
 def _tail(client: Client, lines: int, topic: str, *, follow: bool, as_json: bool) -> None:
-    last = live_feed.last_number(client)
+    last = server_reads.last_number(client)
     entries = _newest(client, last, topic, lines) if lines else []
     if as_json:
         for entry in entries:
@@ -63,7 +63,7 @@ def _tail(client: Client, lines: int, topic: str, *, follow: bool, as_json: bool
 
 def replay(*, as_of: options.AsOf = "", server: options.Server = options.SERVER) -> None:
     with server.client() as client:
-        until = as_of or str(live_feed.last_number(client))
+        until = as_of or str(server_reads.last_number(client))
         counts = client.get("counts", Counts, asOf=until).counts
     if server.json:
         output.json({"asOf": until, "counts": counts})
@@ -77,7 +77,7 @@ def replay(*, as_of: options.AsOf = "", server: options.Server = options.SERVER)
 
 def _follow(client: Client, after: int, topic: str, shown: list[Entry], *, as_json: bool) -> None:
     """Print new events until the server stops; ``shown`` are those that are printed already."""
-    for event in live_feed.events(client, after, topic):
+    for event in server_reads.live_entries(client, after, topic):
         if as_json:
             _print_json(event)
         else:

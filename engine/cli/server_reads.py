@@ -1,17 +1,18 @@
-"""Reading of objects from the server: queries by kind, and pages joined together."""
+"""Reading from the server: queries by kind, pages joined together, and the live feed of the log."""
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from typing import Final, Generic, NamedTuple, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from engine.agent import discovery
 from engine.cli import failures, output
 from engine.cli.client import Client, Parameter
 from engine.http.query.record_json import Entry
-from engine.http.query.response_types import Entries
+from engine.http.query.response_types import Entries, Lag
 from engine.objects import bindings
 from engine.objects.bindings import Binding
 from engine.simulation.listed_statuses import WorkloadStatus
@@ -217,3 +218,45 @@ def _served(client: Client, kind: kinds.Kind, selection: Selection) -> Iterator[
     name = f"metadata.name={selection.name}" if selection.name else ""
     query = {"labelSelector": selection.labels, "fieldSelector": name}
     return served_objects(client, kind, kind.path(selection.namespace).removeprefix("/"), query)
+
+
+_EVENT_DATA: Final = "data:"
+
+
+class _Bookmark(Struct, frozen=True):
+    """The last message of a connection. The next connection starts after the number ``after``.
+
+    Records have a ``number``, bookmarks have none.
+    """
+
+    number: int | None = None
+    after: int | None = None
+
+
+def last_number(client: Client) -> int:
+    """The sequence number of the newest record."""
+    return client.get("lag", Lag).last_number
+
+
+def live_entries(client: Client, after: int, topic: str = "") -> Iterator[Entry]:
+    """Yield the records after a number, and each later one once it is appended, until the server stops.
+
+    The server may end a connection with a bookmark; a new connection then continues after the bookmark's number.
+    """
+    mark: int | None = after
+    while mark is not None:
+        mark = yield from _followed(client, mark, topic)
+
+
+def _followed(client: Client, after: int, topic: str) -> Generator[Entry, None, int | None]:
+    """Yield the records of a connection. Return the number in its last bookmark, or None if the server stopped."""
+    with client.stream("live", after=after, topic=topic) as lines:
+        for line in lines:
+            if not line.startswith(_EVENT_DATA):
+                continue
+            text = line.removeprefix(_EVENT_DATA)
+            bookmark = msgspec.json.decode(text, type=_Bookmark)
+            if bookmark.number is None:
+                return bookmark.after or after
+            yield msgspec.json.decode(text, type=Entry)
+    return None

@@ -14,7 +14,7 @@ from msgspec import Struct
 from engine import diagnostics, private_files
 from engine.log import port
 from engine.log.kafka import address
-from engine.proof import checkpoints, signing
+from engine.proof import checkpoints
 
 _log = diagnostics.logger(__name__)
 
@@ -86,7 +86,7 @@ async def extend(
     last = checkpoints.read([line], key.public_key())[0] if line else None
     made: list[checkpoints.Checkpoint] = []
     async for checkpoint in checkpoints.compute(log, time_ms, last):
-        await sink.append(signing.signed(checkpoints.encode(checkpoint), key))
+        await sink.append(checkpoints.signed(checkpoints.encode(checkpoint), key))
         made.append(checkpoint)
     return made
 

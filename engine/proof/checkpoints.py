@@ -5,6 +5,8 @@ A checkpoint holds the digest of each shard's last step, which covers all steps 
 outputs, and a digest over all records in number order. It also holds the first bytes of the digest of each step since
 the previous checkpoint, so that the first differing step can be named. To compare a log with a checkpoint, the
 checkpoint is made again from the log.
+
+Checkpoints are signed with Ed25519 keys (RFC 8032).
 """
 
 import base64
@@ -13,14 +15,93 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Final
 
 import msgspec
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from msgspec import Struct
 
 from engine.log import port, reading
-from engine.proof import signing
 from engine.proof.record_origins import Finding
 from events import chain, codec, decisions, times, topics
+from events.json_values import DECODING_ERRORS
 from events.records import StoredRecord
+
+_FINGERPRINT_CHARS: Final = 16
+
+
+class SigningError(Exception):
+    """A key cannot be used, or a line is not signed by it; the message says why."""
+
+
+class _Signed(Struct, frozen=True):
+    """A line: the signed content as it was written, the fingerprint of the key, and the signature in base64."""
+
+    content: msgspec.Raw
+    key: str
+    signature: str
+
+
+def new_keys() -> tuple[bytes, bytes]:
+    """Return a new private key and its public key, both as PEM."""
+    private = Ed25519PrivateKey.generate()
+    own = private.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    public = private.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    return own, public
+
+
+def private_key(pem: bytes) -> Ed25519PrivateKey:
+    """Read a private key. Raises SigningError."""
+    try:
+        key = serialization.load_pem_private_key(pem, None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise SigningError(f"it is not a private key in PEM without a password: {error}") from None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise SigningError("it is not an Ed25519 key")
+    return key
+
+
+def public_key(pem: bytes) -> Ed25519PublicKey:
+    """Read a public key. Raises SigningError."""
+    try:
+        key = serialization.load_pem_public_key(pem)
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise SigningError(f"it is not a public key in PEM: {error}") from None
+    if not isinstance(key, Ed25519PublicKey):
+        raise SigningError("it is not an Ed25519 key")
+    return key
+
+
+def fingerprint(key: Ed25519PublicKey) -> str:
+    """Return the first characters of the SHA-256 of a public key, to tell keys apart."""
+    raw = key.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+    return hashlib.sha256(raw).hexdigest()[:_FINGERPRINT_CHARS]
+
+
+def signed(content: bytes, key: Ed25519PrivateKey) -> bytes:
+    """Return a line with JSON content and its signature, without a line end."""
+    signature = base64.b64encode(key.sign(content)).decode()
+    return msgspec.json.encode(_Signed(msgspec.Raw(content), fingerprint(key.public_key()), signature))
+
+
+def signed_content(line: bytes, key: Ed25519PublicKey) -> bytes:
+    """Return the content of a line that this key signed. Raises SigningError."""
+    try:
+        signed = msgspec.json.decode(line, type=_Signed)
+        signature = base64.b64decode(signed.signature, validate=True)
+    except DECODING_ERRORS as error:
+        raise SigningError(f"it is not a signed line: {error}") from None
+    if signed.key != fingerprint(key):
+        raise SigningError(f"it is signed with the key {signed.key}, not with {fingerprint(key)}")
+    try:
+        key.verify(signature, bytes(signed.content))
+    except InvalidSignature:
+        raise SigningError("its content was changed after it was signed") from None
+    return bytes(signed.content)
+
 
 _FORMAT: Final = "reballast-checkpoint-1"
 _DIGEST_BYTES: Final = 32
@@ -76,9 +157,9 @@ def read(lines: Iterable[bytes], key: Ed25519PublicKey) -> list[Checkpoint]:
     previous = ""
     for index, line in enumerate(filter(None, (line.strip() for line in lines)), 1):
         try:
-            content = signing.content(line, key)
+            content = signed_content(line, key)
             checkpoint = msgspec.json.decode(content, type=Checkpoint)
-        except (signing.SigningError, msgspec.MsgspecError) as error:
+        except (SigningError, msgspec.MsgspecError) as error:
             raise CheckpointError(f"checkpoint {index}: {error}") from None
         if checkpoint.format != _FORMAT:
             raise CheckpointError(f"checkpoint {index} has the format {checkpoint.format}, not {_FORMAT}")

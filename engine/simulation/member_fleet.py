@@ -13,7 +13,6 @@ from engine import diagnostics
 from engine.log import port
 from engine.simulation import (
     cluster,
-    counted_works,
     faults,
     listed_statuses,
     lists,
@@ -67,7 +66,7 @@ class Members:
         self._lock = asyncio.Lock()
         self._states: dict[str, MemberState] = {}
         self._taken: dict[int, int] = {}
-        self._counting = counted_works.CountingWorks(log)
+        self._counting = log_reading.CountingWorks(log)
         self._clusters_taken = 0
         self._writes = pending_changes.ClientWrites()
         self._behind: dict[str, int] = {}
@@ -212,9 +211,9 @@ class Members:
         past, self._past = self._past, None
         histories = {} if past is None else past.histories
         if past is not None and histories.keys() >= {spec.name for spec in self._specs}:
-            self._counting = counted_works.CountingWorks(self._log, past.chains, ends)
+            self._counting = log_reading.CountingWorks(self._log, past.chains, ends)
         else:
-            self._counting = counted_works.CountingWorks(self._log)
+            self._counting = log_reading.CountingWorks(self._log)
         self._states, self._behind, self._unseen = await log_reading.rebuild(
             self._log,
             self._contents,
@@ -293,7 +292,7 @@ class Members:
         end = min(end, self._taken[partition] + _WORKS_MAX)
         while self._taken[partition] < end:
             start = self._taken[partition]
-            batch = await self._log.read(topics.WORKS, partition, start, min(counted_works.READ, end - start))
+            batch = await self._log.read(topics.WORKS, partition, start, min(log_reading.READ, end - start))
             await self._apply(
                 self._for_running_members([record for record in batch if self._counting.judge(record)])
             )
@@ -309,9 +308,7 @@ class Members:
         partition = keys.shard_of(name)
         offset, end = self._behind[name], self._taken[partition]
         while offset < end:
-            batch = await self._log.read(
-                topics.WORKS, partition, offset, min(counted_works.READ, end - offset)
-            )
+            batch = await self._log.read(topics.WORKS, partition, offset, min(log_reading.READ, end - offset))
             await self._apply(
                 [record for record in batch if record.key == name and self._counting.counts(record)]
             )
@@ -345,7 +342,7 @@ class Members:
         """Record which members have joined or left; a member that has left does not report."""
         while self._clusters_taken < end:
             start = self._clusters_taken
-            batch = await self._log.read(topics.CLUSTERS, 0, start, min(counted_works.READ, end - start))
+            batch = await self._log.read(topics.CLUSTERS, 0, start, min(log_reading.READ, end - start))
             for record in batch:
                 if (state := self._states.get(record.key)) is not None:
                     self._follow_cluster(state, record)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.log import sqlite, tail
+from engine.log import sqlite
 from events import records, topics
 from tests.contracts import log_contract
 
@@ -21,7 +21,7 @@ def stored(partitions: int, value: bytes = b"x" * 10_000) -> Iterator[records.St
         number += 1
 
 
-def count_readable(newest: tail.Tail, partitions: int, numbers: int) -> int:
+def count_readable(newest: sqlite.Tail, partitions: int, numbers: int) -> int:
     """Return how many records can be read by their offset; asserts that the same ones can be read by number."""
     by_offset = {
         record.number
@@ -36,7 +36,7 @@ def count_readable(newest: tail.Tail, partitions: int, numbers: int) -> int:
 
 @pytest.mark.parametrize("partitions", [1, 7])
 def test_records_up_to_the_byte_limit_are_kept_for_any_number_of_partitions(partitions: int) -> None:
-    newest = tail.Tail(bytes_max=10 * RECORD_BYTES)
+    newest = sqlite.Tail(bytes_max=10 * RECORD_BYTES)
     source = stored(partitions)
     for taken in range(1, 41):
         newest.extend([next(source)])
@@ -44,7 +44,7 @@ def test_records_up_to_the_byte_limit_are_kept_for_any_number_of_partitions(part
 
 
 def test_newest_record_is_kept_at_any_size() -> None:
-    newest = tail.Tail(bytes_max=1)
+    newest = sqlite.Tail(bytes_max=1)
     newest.extend(record for record, _ in zip(stored(1), range(3), strict=False))
     assert [record.number for record in newest.after(2, 10) or ()] == [3]
     assert newest.after(1, 10) is None
@@ -53,7 +53,7 @@ def test_newest_record_is_kept_at_any_size() -> None:
 
 async def test_records_no_longer_in_memory_are_read_from_the_file(tmp_path: Path) -> None:
     log = await sqlite.SqliteLog.open(tmp_path)
-    large = "x" * (tail.BYTES_MAX // 4)
+    large = "x" * (sqlite.BYTES_MAX // 4)
     written = [await log.append([log_contract.record(partition=index % 2, text=large)]) for index in range(8)]
     assert await log.read_all(0, 10) == [record for (record,) in written]
     assert await log.read(topics.SPECS, 1, 0, 10) == [

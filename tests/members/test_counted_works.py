@@ -3,7 +3,7 @@
 import asyncio
 
 from engine.log import local
-from engine.simulation import counted_works
+from engine.simulation import log_reading
 from events import records, topics
 
 
@@ -19,6 +19,6 @@ async def test_other_tasks_run_while_a_long_history_is_read() -> None:
             await asyncio.sleep(0)
 
     task = asyncio.create_task(other())
-    await counted_works.CountingWorks(log).follow(log.ends())
+    await log_reading.CountingWorks(log).follow(log.ends())
     task.cancel()
     assert turns >= 5

@@ -9,15 +9,15 @@ import structlog
 
 from engine.log import local, port
 from engine.process import checkpointing
-from engine.proof import checkpoints, signing, verification
+from engine.proof import checkpoints, verification
 from engine.proof.checkpoints import Checkpoint
 from events import codec, decisions
 from events.records import StoredRecord
 from tests.proof import logs
 
-_PRIVATE, _PUBLIC = signing.new_keys()
-PRIVATE = signing.private_key(_PRIVATE)
-PUBLIC = signing.public_key(_PUBLIC)
+_PRIVATE, _PUBLIC = checkpoints.new_keys()
+PRIVATE = checkpoints.private_key(_PRIVATE)
+PUBLIC = checkpoints.public_key(_PUBLIC)
 
 
 async def computed(log: port.NumberedLog, last: Checkpoint | None = None) -> list[Checkpoint]:
@@ -186,7 +186,7 @@ async def test_log_that_lacks_the_last_checkpoint_gets_no_further_ones() -> None
 
 
 def signed(series: list[Checkpoint]) -> list[bytes]:
-    return [signing.signed(checkpoints.encode(checkpoint), PRIVATE) for checkpoint in series]
+    return [checkpoints.signed(checkpoints.encode(checkpoint), PRIVATE) for checkpoint in series]
 
 
 async def three_checkpoints() -> list[Checkpoint]:
@@ -210,8 +210,8 @@ async def test_changed_missing_and_foreign_checkpoints_are_refused() -> None:
         checkpoints.read(changed, PUBLIC)
     with pytest.raises(checkpoints.CheckpointError, match="some are missing"):
         checkpoints.read([lines[0], lines[2]], PUBLIC)
-    foreign, _ = signing.new_keys()
-    others = [signing.signed(checkpoints.encode(series[0]), signing.private_key(foreign))]
+    foreign, _ = checkpoints.new_keys()
+    others = [checkpoints.signed(checkpoints.encode(series[0]), checkpoints.private_key(foreign))]
     with pytest.raises(checkpoints.CheckpointError, match="signed with the key"):
         checkpoints.read(others, PUBLIC)
     unsigned = (
@@ -226,8 +226,8 @@ async def test_changed_missing_and_foreign_checkpoints_are_refused() -> None:
 
 @pytest.mark.parametrize("pem", [b"", b"no key", _PUBLIC])
 def test_invalid_private_key_is_refused(pem: bytes) -> None:
-    with pytest.raises(signing.SigningError):
-        signing.private_key(pem)
+    with pytest.raises(checkpoints.SigningError):
+        checkpoints.private_key(pem)
 
 
 async def test_file_continues_after_a_crash_in_the_middle_of_a_line(tmp_path: Path) -> None:

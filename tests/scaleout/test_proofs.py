@@ -7,7 +7,7 @@ import pytest
 from engine.log.kafka import numbered_log
 from engine.process import checkpointing, log_locations, proofs
 from engine.process.replica import clock_ms
-from engine.proof import checkpoints, signing
+from engine.proof import checkpoints
 from tests.builders.inputs import deployment, joined, policy
 from tests.builders.manifests import on
 from tests.scaleout import logs
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.kafka
 async def test_log_on_kafka_is_proved_and_contains_its_checkpoints(kafka: str) -> None:
     address = await logs.prepared(kafka)
     where = f"kafka://{kafka}/{address.prefix.removesuffix('.')}"
-    private, _ = signing.new_keys()
-    key = signing.private_key(private)
+    private, _ = checkpoints.new_keys()
+    key = checkpoints.private_key(private)
     async with numbered_log.opened(address) as replica, owner(address) as (working, log):
         await settle(working)
         await replica.append([written(joined("member1"), "m"), written(policy("p", on("member1")), "p")])
