@@ -28,6 +28,7 @@ from engine.http.query import routes as query_routes
 from engine.http.services import Services
 from engine.http.sessions import Sessions
 from engine.log.port import LogCutError, LogError
+from engine.simulation.member_fleet import Members
 from projections.port import NotKeptError, ProjectionError
 
 _log: Final = diagnostics.logger("gateway")
@@ -43,7 +44,7 @@ KUBERNETES: Final = "/kubernetes"
 
 def create_app(
     services: Services,
-    members: member_routes.SimulatedMembers | None = None,
+    members: Members | None = None,
     kubernetes: ASGIApp | None = None,
     planning: planned_requests.PlanningApi | None = None,
 ) -> Starlette:

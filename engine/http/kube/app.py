@@ -28,7 +28,6 @@ from engine.http.kube.derived_fields import Showing
 from engine.http.kube.kubernetes_events.client_writes import EventWrites
 from engine.http.kube.line_streams import Lines
 from engine.http.kube.members.apis import MemberApis, elsewhere
-from engine.http.kube.members.plane import Members
 from engine.http.kube.members.planes import MemberPlanes
 from engine.http.kube.members.search import Proxying, Search
 from engine.http.kube.rate_limits import Limits, Meter
@@ -42,6 +41,7 @@ from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError, internal
 from engine.kubeapi.schema.resources import ApiPath
 from engine.log.port import LogCutError, LogError
+from engine.simulation.member_fleet import Members
 from projections.port import NotKeptError, ProjectionError
 
 _log: Final = diagnostics.logger("gateway.kube")

@@ -5,7 +5,7 @@ If no members are simulated, all these routes return 404.
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Annotated, Final, Protocol
+from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 from starlette.requests import Request
@@ -16,7 +16,7 @@ from engine.http.errors import RefusalError
 from engine.http.query import api_routes, parameters
 from engine.http.query.api_routes import PREFIX, ApiRoute, read_query
 from engine.simulation.listed_statuses import FaultKind, MemberStatus, Pod, WorkloadStatus
-from projections.query import LabelTest
+from engine.simulation.member_fleet import Members
 
 LISTED_MAX: Final = 10_000
 _BODY_BYTES_MAX: Final = 4096
@@ -25,32 +25,6 @@ _CORRECT: Final = (
     'send {"kind": "slow", "amount": 10}; kinds are down, slow, losing, lagging, throttled and failing'
 )
 _Answer = Callable[[Request], Awaitable[Response]]
-
-
-class SimulatedMembers(Protocol):
-    """The simulated members. Unknown names raise LookupError, invalid amounts ValueError."""
-
-    def statuses(self) -> Sequence[Struct]:
-        """All members with their faults."""
-        ...
-
-    def pods(
-        self, member: str | None, namespace: str | None, labels: LabelTest | None, limit: int
-    ) -> Sequence[Struct]:
-        """At most ``limit`` pods that match; None matches all."""
-        ...
-
-    def workloads(self, member: str | None, namespace: str | None, limit: int) -> Sequence[Struct]:
-        """At most ``limit`` workloads that match; None matches all."""
-        ...
-
-    async def fault(self, name: str, kind: FaultKind, amount: int | None) -> None:
-        """Add a fault to a member; what ``amount`` means depends on the kind of fault (see ``FaultRequest``)."""
-        ...
-
-    async def heal(self, name: str) -> None:
-        """Remove all faults of a member."""
-        ...
 
 
 class RunningQuery(parameters.Query, frozen=True, kw_only=True):
@@ -113,7 +87,7 @@ ROUTES: Final = (
 )
 
 
-def routes(members: SimulatedMembers | None) -> list[Route]:
+def routes(members: Members | None) -> list[Route]:
     """The routes of the simulated members; all return 404 if ``members`` is None."""
     if members is None:
         return [_route(route, _no_members) for route in ROUTES]

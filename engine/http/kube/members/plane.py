@@ -4,7 +4,7 @@ import asyncio
 import itertools
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
-from typing import Final, Protocol
+from typing import Final
 
 from engine import loop_share
 from engine.bounded_caches import BoundedCache
@@ -29,6 +29,7 @@ from engine.simulation import (
     system_objects,
     usage,
 )
+from engine.simulation.member_fleet import Members
 from engine.simulation.state import MemberState, Workload
 from engine.works import manifests, template_loading
 from engine.writing.read_side import ReadSide
@@ -52,22 +53,6 @@ _PARTLY_DERIVED: Final = frozenset(
         "serviceaccounts",
     }
 )
-
-
-class Members(Protocol):
-    """Access to the simulated members."""
-
-    async def write(self, name: str, *data: clusters.MemberWrite) -> None:
-        """Record and carry out a client's writes in a member; raises LookupError if it is unknown, and LogError."""
-        ...
-
-    def state_of(self, name: str) -> MemberState:
-        """The state of a member; raises LookupError if it is unknown."""
-        ...
-
-    def names(self) -> list[str]:
-        """Names of all members, sorted."""
-        ...
 
 
 class MemberPlane(SnapshotPlane):

@@ -5,12 +5,13 @@ from collections.abc import Callable
 from engine.domain import namespaces
 from engine.http.kube.derived_fields import Showing
 from engine.http.kube.list_filters import ObjectFilter
-from engine.http.kube.members.plane import MemberPlane, Members
+from engine.http.kube.members.plane import MemberPlane
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.rights import bootstrap_roles, parsing
 from engine.kubeapi.rights.rbac import Rights
 from engine.kubeapi.schema.resources import Resource
 from engine.simulation import unmanaged
+from engine.simulation.member_fleet import Members
 from engine.writing.read_side import ReadSide
 from events import clusters, shapes
 from events.kube_objects import KubeObject
