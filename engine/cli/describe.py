@@ -18,7 +18,7 @@ from engine.cli import (
     yaml_output,
 )
 from engine.http import summaries
-from engine.http.query.record_json import Entry
+from engine.http.query.response_types import Entry
 from engine.objects import bindings
 from engine.objects.bindings import Binding
 from events import shapes

@@ -8,8 +8,7 @@ from cyclopts import App, Parameter, validators
 from engine.cli import explain, options, output, server_reads
 from engine.cli.client import Client
 from engine.cli.help_texts import questions
-from engine.http.query.record_json import Entry
-from engine.http.query.response_types import Counts
+from engine.http.query.response_types import Counts, Entry
 from events import topics
 
 _WIDER: Final = 8

@@ -11,8 +11,7 @@ from msgspec import Struct
 from engine.agent import discovery
 from engine.cli import failures, output
 from engine.cli.client import Client, Parameter
-from engine.http.query.record_json import Entry
-from engine.http.query.response_types import Entries, Lag
+from engine.http.query.response_types import Entries, Entry, Lag
 from engine.objects import bindings
 from engine.objects.bindings import Binding
 from engine.simulation.listed_statuses import WorkloadStatus

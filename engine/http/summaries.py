@@ -7,7 +7,7 @@ import msgspec
 
 from engine.domain import bindings
 from engine.http import observed_texts
-from engine.http.query.record_json import Entry
+from engine.http.query.response_types import Entry
 from engine.placement.capacity import UNLIMITED
 from engine.placement.explanations import SCALE_DOWN, ClusterExplanation, GroupExplanation, Step
 from engine.reconcilers.explained import Explained, Preemption

@@ -9,10 +9,9 @@ import pytest
 from starlette.responses import Response
 
 from engine.http.kube.line_streams import Lines
-from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.members.snapshots import SnapshotPlane
 from engine.http.kube.members.watches import MemberWatches
-from engine.http.kube.requests import Form, Query
+from engine.http.kube.requests import Form, ObjectFilter, Query
 from engine.kubeapi.schema.resources import ApiPath, Resource, control_plane
 from events.json_values import Json
 from events.kube_objects import KubeObject

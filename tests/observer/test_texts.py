@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from engine.http import summaries
-from engine.http.query.record_json import Entry
+from engine.http.query.response_types import Entry
 from events.json_values import Json
 
 READY: Json = {"type": "Ready", "status": "True"}

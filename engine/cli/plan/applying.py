@@ -18,7 +18,7 @@ from engine.cli.plan.planning_client import PlanningClient, Request
 from engine.cli.results import Result
 from engine.domain import bindings
 from engine.http import summaries
-from engine.http.query.record_json import Entry
+from engine.http.query.response_types import Entry
 from engine.kubeapi.schema.resources import ApiPath, parse_path
 from engine.plans.predictions import Prediction
 from engine.plans.questions import Failure

@@ -17,7 +17,7 @@ from engine import loop_share
 from engine.agent import messages
 from engine.domain import replica_fields
 from engine.http import member_namespaces
-from engine.http.agents import tokens, work_messages
+from engine.http.agents import tokens, work_feed
 from engine.http.agents.reports import Reporting
 from engine.http.agents.work_feed import WorkFeed
 from engine.http.counted_responses import CountedStream
@@ -220,7 +220,7 @@ class _Agents:
         )
         made = await self._maker.render(source)
         message = await loop_share.apart(
-            len(made.manifest), work_messages.manifest_message, made, placed.propagation
+            len(made.manifest), work_feed.manifest_message, made, placed.propagation
         )
         return _json(message)
 
@@ -228,7 +228,7 @@ class _Agents:
         key = read_query(request, WorkQuery).key
         current = await self._reads.read(lambda rows: agent_queries.placed(rows, caller.name, key))
         if current is not None:
-            return _json(work_messages.of_current(key, current.work))
+            return _json(work_feed.of_current(key, current.work))
         removal = await self._feed.newest_removal(caller.name, key)
         return _json(removal or messages.Work(key=key, state="removed", term=0, step=0))
 

@@ -16,8 +16,7 @@ from engine.http.kube import bootstrap_objects
 from engine.http.kube.bootstrap_objects import BootstrapObjects
 from engine.http.kube.derived_fields import Showing
 from engine.http.kube.kubernetes_events.lists import Events
-from engine.http.kube.list_filters import ObjectFilter
-from engine.http.kube.requests import Query
+from engine.http.kube.requests import ObjectFilter, Query
 from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import ApiPath, Catalogue, Resource, control_plane
 from engine.writing.read_side import ReadSide

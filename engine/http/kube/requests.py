@@ -7,9 +7,12 @@ from msgspec import Struct
 from starlette.requests import Request
 
 from engine.kubeapi.errors import causes, status_objects
+from engine.kubeapi.requests import field_selectors, label_selectors
 from engine.kubeapi.requests.options import of_manager
+from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.values import resource_versions
 from events import records
+from events.kube_objects import KubeObject
 
 Validation = Literal["Strict", "Warn", "Ignore"]
 
@@ -202,3 +205,24 @@ def _number(parameters: dict[str, str], name: str) -> int:
             f'strconv.ParseInt: parsing "{text[:_SHOWN_CHARS_MAX]}": value out of range'
         )
     return int(text)
+
+
+class ObjectFilter:
+    """Predicate on objects, from selectors and a name; raises StatusError if a selector is invalid."""
+
+    def __init__(self, resource: Resource, query: Query, name: str = "") -> None:
+        try:
+            self._labels = label_selectors.labels(query.label_selector) if query.label_selector else None
+            self.fields = field_selectors.fields(query.field_selector, resource)
+        except label_selectors.SelectorError as error:
+            raise status_objects.bad_request(str(error)) from None
+        self._name = name
+
+    def __call__(self, value: KubeObject) -> bool:
+        if self._name and value.name != self._name:
+            return False
+        if self._labels is not None:
+            labels = {key: str(text) for key, text in value.labels.items()}
+            if not self._labels.matches(labels):
+                return False
+        return self.fields.matches(value)

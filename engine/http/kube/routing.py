@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse, Response
 from engine.http.incoming_requests import READS
 from engine.http.kube import api_metadata, list_responses, rendering, requests
 from engine.http.kube.control_plane import Listed
-from engine.http.kube.list_filters import ObjectFilter
+from engine.http.kube.requests import ObjectFilter
 from engine.kubeapi.conversion import scales
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Cause

@@ -14,9 +14,8 @@ from starlette.responses import Response
 from engine.http.kube import bootstrap_objects, rendering, requests
 from engine.http.kube.control_plane import ControlPlane, Listed
 from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
-from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.rate_limits import Limits
-from engine.http.kube.requests import Query, version_fault
+from engine.http.kube.requests import ObjectFilter, Query, version_fault
 from engine.http.kube.watch_feed import Feed, ObjectChange, Subscriber
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import ApiPath, Resource

@@ -19,7 +19,7 @@ from engine.http.errors import RefusalError
 from engine.http.pages import binding_values, cluster_values, errors, explanation_values
 from engine.http.query import parameters, record_pages
 from engine.http.query.api_routes import PREFIX, read_query
-from engine.http.query.record_json import Entry
+from engine.http.query.response_types import Entry
 from engine.http.query.view_reads import Reader
 from engine.http.services import Inquiry, Services
 from engine.objects import bindings

@@ -11,12 +11,14 @@ from msgspec import Struct
 
 from engine import diagnostics
 from engine.http.errors import RefusalError
-from engine.http.plans import planned_changes
 from engine.http.services import Planner
-from engine.plans import drills, questions
+from engine.http.summaries import event_name
+from engine.plans import drills, questions, summaries
 from engine.plans.predictions import Prediction
 from engine.plans.questions import PlanError, Question
-from events import times
+from events import clusters, codec, specs, times
+from events.kube_objects import KubeObject
+from events.records import Record
 
 RUNNING_MAX: Final = questions.AT_ONCE_MAX
 KEPT_MAX: Final = 50
@@ -74,7 +76,7 @@ class Jobs:
             raise RefusalError(429, "plans", reason, "wait until one is done, or delete it")
         plan = Plan(
             id=str(uuid.uuid4()),
-            change=planned_changes.text(question, outage),
+            change=text(question, outage),
             created=times.to_text(self._clock_ms()),
             horizon_ms=question.horizon_ms,
             warnings=warnings,
@@ -140,3 +142,39 @@ def _result(outage: drills.Outage, answer: bytes) -> tuple[drills.Result, int]:
     """Return the drill result of an outage, and the sequence number at which its prediction starts."""
     prediction = msgspec.json.decode(answer, type=Prediction)
     return drills.result(outage, prediction), prediction.number
+
+
+_SHOWN_MAX: Final = 3
+
+
+def text(question: Question, outage: drills.Outage | None) -> str:
+    """Return the change in one line, as ``cluster-tainted member1 maintenance:NoExecute``.
+
+    ``outage`` is the failure that a plan of a drill predicts.
+    """
+    if outage is not None:
+        faults = [f"failure of {outage.domain} {outage.name}"]
+    else:
+        faults = [f"{failure.member} {failure.kind}" for failure in question.failures]
+    events = [_event(hypothetical.record) for hypothetical in question.inputs[:_SHOWN_MAX]]
+    more = len(question.inputs) + len(faults) - _SHOWN_MAX
+    changes = ", ".join((events + faults)[:_SHOWN_MAX])
+    return changes + (f" and {more} more" if more > 0 else "") or "no change"
+
+
+def _event(record: Record) -> str:
+    decoded = codec.decode(record)
+    if not isinstance(decoded, codec.Decoded):
+        return "malformed"
+    match decoded.data:
+        case (
+            clusters.ClusterTainted(taint=clusters.Taint(key=key, effect=effect))
+            | clusters.ClusterUntainted(key=key, effect=effect)
+        ):
+            detail = f" {key}:{effect}" if effect else f" {key}"
+        case specs.TemplateApplied(manifest=manifest):
+            replicas = KubeObject.from_json(manifest).at("spec", "replicas")
+            detail = f" with {summaries.count(replicas, 'replica')}" if isinstance(replicas, int) else ""
+        case _:
+            detail = ""
+    return f"{event_name(decoded.envelope.type)} {decoded.envelope.subject}{detail}"

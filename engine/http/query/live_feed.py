@@ -18,7 +18,7 @@ from engine.http.counted_responses import CountedResponse
 from engine.http.errors import RefusalError
 from engine.http.query import parameters, record_pages
 from engine.http.query.api_routes import feed_route, read_query
-from engine.http.query.record_json import entry
+from engine.http.query.response_types import entry
 from engine.log.port import LogCutError
 from engine.writing.read_side import ReadSide
 

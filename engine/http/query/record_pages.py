@@ -6,7 +6,7 @@ from typing import Final
 from engine import loop_share
 from engine.http.errors import RefusalError
 from engine.http.query import parameters, response_types
-from engine.http.query.record_json import Entry, entry
+from engine.http.query.response_types import Entry, entry
 from engine.log.port import LogCutError, NumberedLog
 from events import attributes, topics, tracing
 from events.limits import quoted

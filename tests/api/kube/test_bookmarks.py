@@ -6,7 +6,7 @@ import pytest
 
 from engine.http.kube import watches
 from engine.http.kube.control_plane import ControlPlane, Listed
-from engine.http.kube.list_filters import ObjectFilter
+from engine.http.kube.requests import ObjectFilter
 from engine.kubeapi.schema.resources import Resource
 from events.json_values import object_at
 from projections import changes

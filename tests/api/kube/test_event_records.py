@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import pytest
 from msgspec import structs
 
-from engine.http.kube.kubernetes_events import merging
-from engine.http.kube.kubernetes_events.merging import Occurrence
+from engine.http.kube.kubernetes_events import lists
+from engine.http.kube.kubernetes_events.lists import Occurrence
 from engine.http.kube.kubernetes_events.subjects import Subjects
 from events import decisions, shapes, topics
 from events.records import StoredRecord
@@ -37,13 +37,13 @@ async def test_quota_without_a_time_has_events() -> None:
 
 
 async def test_list_keeps_no_records_of_policies_without_events(monkeypatch: pytest.MonkeyPatch) -> None:
-    occurred, kept = merging.occurred, list[StoredRecord]()
+    occurred, kept = lists.occurred, list[StoredRecord]()
 
     def watched(records: Iterable[StoredRecord], subjects: Subjects) -> list[Occurrence]:
         kept.extend(records)
         return occurred(kept, subjects)
 
-    monkeypatch.setattr(merging, "occurred", watched)
+    monkeypatch.setattr(lists, "occurred", watched)
     async with api() as (client, services):
         policies = [inputs.override("one"), inputs.policy("two"), inputs.quota("three")]
         await services.log.append([record(data) for data in [*policies, inputs.joined("member1")]])

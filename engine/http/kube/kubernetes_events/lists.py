@@ -1,30 +1,121 @@
 """Lists and watches of Kubernetes Events, from the timeline of one object or from the newest part of the log."""
 
-from collections.abc import AsyncGenerator, Callable, Iterable
+import zlib
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from typing import Final
 
+from msgspec import Struct
 from starlette.responses import Response
 
 from engine.domain import federated_quotas
 from engine.http.kube import rendering, requests
-from engine.http.kube.kubernetes_events import merging
-from engine.http.kube.kubernetes_events.subjects import QUOTAS, Subjects
+from engine.http.kube.kubernetes_events import of_bindings, of_clusters
+from engine.http.kube.kubernetes_events.subjects import (
+    QUOTAS,
+    Message,
+    ObjectMessage,
+    ObjectReference,
+    Subjects,
+    time_ms,
+)
 from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
-from engine.http.kube.list_filters import ObjectFilter
-from engine.http.kube.requests import Query
+from engine.http.kube.requests import ObjectFilter, Query
 from engine.kubeapi.conversion import kubernetes_events
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource
 from engine.log import reading
 from engine.log.port import LogCutError
 from engine.writing.read_side import ReadSide
-from events import codec, keys, observations, topics
-from events.json_values import DECODING_ERRORS
+from events import codec, keys, observations, times, topics
+from events.json_values import DECODING_ERRORS, Json
 from events.kube_objects import KubeObject
 from events.records import StoredRecord
 from projections import client_events, query, works
 from projections.documents.works import cluster_of
 from projections.port import Rows
+
+
+class Occurrence(Struct, frozen=True, kw_only=True):
+    """One Event: the object that it is about (``involved``), its text, and how often and when it occurred.
+
+    ``first`` and ``last`` are times, ``first_number`` and ``last_number`` the sequence numbers of the records.
+    """
+
+    involved: ObjectReference
+    message: Message
+    count: int
+    first_number: int
+    last_number: int
+    first: str
+    last: str
+
+
+def occurred(records: Iterable[StoredRecord], subjects: Subjects) -> list[Occurrence]:
+    """Derive Events from records, merging repeated ones; ordered by their last occurrence."""
+    merged: dict[tuple[str, str, str, str], Occurrence] = {}
+    for record, occurrence in _object_messages(records, subjects):
+        message, involved = occurrence
+        time = times.to_seconds_text(time_ms(record))
+        identity = (involved.kind, involved.uid, message.reason, message.message)
+        before = merged.pop(identity, None)
+        merged[identity] = Occurrence(
+            involved=involved,
+            message=message,
+            count=before.count + 1 if before else 1,
+            first_number=before.first_number if before else record.number,
+            last_number=record.number,
+            first=before.first if before else time,
+            last=time,
+        )
+    return list(merged.values())
+
+
+def derived_event(occurrence: Occurrence, api_version: str) -> KubeObject:
+    """The Event as an object of the core group or of ``events.k8s.io``."""
+    involved, message = occurrence.involved, occurrence.message
+    # One record can cause several Events about an object; the checksum makes their names different.
+    text = zlib.crc32(f"{message.reason} {message.message}".encode())
+    metadata: Json = {
+        "name": f"{involved.name}.{occurrence.first_number:08x}{text:08x}",
+        "namespace": involved.namespace or "default",
+        "uid": f"{text:08x}-0000-4000-8000-{occurrence.first_number:012x}",
+        "resourceVersion": str(occurrence.last_number),
+        "creationTimestamp": occurrence.first,
+    }
+    value: Json = {
+        "apiVersion": kubernetes_events.CORE,
+        "kind": "Event",
+        "metadata": metadata,
+        "type": message.type,
+        "involvedObject": involved.plain(),
+        "reason": message.reason,
+        "message": message.message,
+        "source": {"component": message.reporter},
+        "reportingComponent": message.reporter,
+        "reportingInstance": "",
+        "firstTimestamp": occurrence.first,
+        "lastTimestamp": occurrence.last,
+        "eventTime": None,
+        "count": occurrence.count,
+    }
+    return kubernetes_events.to_served(KubeObject(value), api_version)
+
+
+def _object_messages(
+    records: Iterable[StoredRecord], subjects: Subjects
+) -> Iterator[tuple[StoredRecord, ObjectMessage]]:
+    sources = (
+        of_bindings.Bindings(subjects),
+        of_clusters.Works(subjects),
+        of_clusters.Clusters(subjects),
+        of_clusters.Quotas(subjects),
+    )
+    for record in records:
+        if (data := codec.event_of(record)) is not None:
+            for source in sources:
+                for occurrence in source.take(record, data):
+                    yield record, occurrence
+
 
 _OF_ONE_MAX: Final = 400
 _WITHOUT_EVENTS: Final = (topics.SPECS, topics.OBSERVATIONS, topics.LINKS, topics.REJECTIONS)
@@ -168,10 +259,12 @@ def _events_of(
     The engine derives Events from ``records``. Clients wrote the Events in the records ``written``; each of these is
     returned in its newest state.
     """
-    occurred = merging.occurred(records, Subjects(rows))
     changed = [change for record in written if (change := _change(rows, record, since)) is not None]
     return [
-        *(("ADDED", merging.event(event, api_version)) for event in occurred),
+        *(
+            ("ADDED", derived_event(occurrence, api_version))
+            for occurrence in occurred(records, Subjects(rows))
+        ),
         *((kind, kubernetes_events.to_served(value, api_version)) for kind, value in changed),
     ]
 

@@ -11,8 +11,15 @@ from msgspec import Struct
 from engine.domain import bindings as domain
 from engine.http import summaries
 from engine.http.kube.kubernetes_events import subjects
-from engine.http.kube.kubernetes_events.message import NORMAL, WARNING, Message, ObjectMessage
-from engine.http.kube.kubernetes_events.subjects import Subjects, of_binding, of_template
+from engine.http.kube.kubernetes_events.subjects import (
+    NORMAL,
+    WARNING,
+    Message,
+    ObjectMessage,
+    Subjects,
+    of_binding,
+    of_template,
+)
 from events import decisions, health, keys, shapes, works
 from events.records import StoredRecord
 from projections.bindings import Binding

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from engine.domain import federated_quotas
-from engine.http.kube.kubernetes_events.message import WARNING, Message, ObjectMessage
 from engine.http.kube.kubernetes_events.subjects import (
+    WARNING,
+    Message,
+    ObjectMessage,
     Subjects,
     of_cluster,
     of_template,

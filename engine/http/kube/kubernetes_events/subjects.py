@@ -1,7 +1,10 @@
-"""The objects that Kubernetes Events are about, in their current state in the views."""
+"""The texts of Kubernetes Events, and the objects that they are about, in their current state in the views."""
+
+from typing import Final, NamedTuple, TypedDict
+
+from msgspec import Struct
 
 from engine.domain import federated_quotas
-from engine.http.kube.kubernetes_events.message import ObjectReference
 from events import attributes, keys, shapes, times, vocabulary
 from events.kube_objects import KubeObject
 from events.records import StoredRecord
@@ -12,6 +15,56 @@ from projections.clusters import Cluster
 from projections.documents.works import API_VERSION as WORK_VERSION
 from projections.port import Rows
 from projections.works import Work
+
+NORMAL: Final = "Normal"
+WARNING: Final = "Warning"
+
+
+class Message(Struct, frozen=True, kw_only=True):
+    """Reason, message, type and reporter of an Event; the reporter is the controller that reports it in Karmada."""
+
+    reason: str
+    message: str
+    reporter: str
+    type: str = NORMAL
+
+
+class _Reference(TypedDict, total=False):
+    apiVersion: str
+    kind: str
+    name: str
+    uid: str
+    namespace: str
+
+
+class ObjectReference(Struct, frozen=True):
+    """The reference to the object that an Event is about; the namespace is empty for cluster-scoped kinds."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+
+    def plain(self) -> _Reference:
+        """Return the reference as JSON."""
+        reference: _Reference = {
+            "apiVersion": self.api_version,
+            "kind": self.kind,
+            "name": self.name,
+            "uid": self.uid,
+        }
+        if self.namespace:
+            reference["namespace"] = self.namespace
+        return reference
+
+
+class ObjectMessage(NamedTuple):
+    """A message with the object that it is about; ``involved`` is the reference to the object."""
+
+    message: Message
+    involved: ObjectReference
+
 
 _CLUSTER_VERSION = "cluster.karmada.io/v1alpha1"
 _QUOTA = object_tables.Kind(POLICY_GROUP, federated_quotas.KIND)

@@ -14,13 +14,12 @@ from starlette.types import Send
 
 from engine import diagnostics
 from engine.http.kube import access, bodies
-from engine.http.kube.access import Authorizer
+from engine.http.kube.access import Authorizer, act_at
 from engine.http.kube.account_tokens import AccountTokens
 from engine.http.kube.members.plane import MemberPlane
 from engine.http.kube.members.planes import MemberPlanes, rights_in
 from engine.http.kube.members.watches import MemberWatches
 from engine.http.kube.members.writes import MemberWrites
-from engine.http.kube.request_acts import act_at
 from engine.http.kube.routing import Guard, KubeApi, Verb
 from engine.http.tunnels import Call, IncompleteError, NotReachableError, Reply, Tunnels, UnansweredError
 from engine.kubeapi.errors import status_objects

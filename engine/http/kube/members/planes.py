@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from engine.domain import namespaces
 from engine.http.kube.derived_fields import Showing
-from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.members.plane import MemberPlane
+from engine.http.kube.requests import ObjectFilter
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.rights import bootstrap_roles, parsing
 from engine.kubeapi.rights.rbac import Rights

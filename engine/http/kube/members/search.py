@@ -8,9 +8,11 @@ write goes to the cluster of its object. Paths of other kinds are those of the c
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
+from typing import Final
 
 import msgspec
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message
@@ -18,17 +20,98 @@ from starlette.types import Message
 from engine.http.incoming_requests import READS
 from engine.http.kube import bodies, list_responses, requests
 from engine.http.kube.control_plane import ControlPlane
-from engine.http.kube.list_filters import ObjectFilter
+from engine.http.kube.members.plane import MemberPlane
 from engine.http.kube.members.planes import MemberPlanes
-from engine.http.kube.members.registries import SOURCE, Registries
 from engine.http.kube.members.snapshots import Name, SnapshotPlane
 from engine.http.kube.members.watches import MemberWatches
+from engine.http.kube.requests import ObjectFilter
 from engine.http.kube.routing import Guard, KubeApi, Verb
 from engine.kubeapi.errors import status_objects
+from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import ApiPath, Catalogue, Resource, parse_path
+from engine.objects import clusters, placements
+from engine.placement import fleet
 from events.json_values import Json
 from events.kube_fields import ListMeta
 from events.kube_objects import KubeObject
+from events.validation.known_kinds import CLUSTER_GROUP, SEARCH_GROUP
+from projections import object_tables
+from projections.port import Rows
+
+SOURCE: Final = "resource.karmada.io/cached-from-cluster"
+"""Annotation that names the cluster in which ``search`` found an object."""
+
+_REGISTRIES: Final = object_tables.Selection(kind=object_tables.Kind(SEARCH_GROUP, "ResourceRegistry"))
+_CLUSTERS: Final = object_tables.Selection(kind=object_tables.Kind(CLUSTER_GROUP, "Cluster"))
+
+
+class _Selector(Struct, frozen=True, rename="camel"):
+    api_version: str
+    kind: str
+    namespace: str = ""
+
+
+class _Registry(Struct, frozen=True, rename="camel"):
+    target_cluster: placements.ClusterAffinity
+    resource_selectors: tuple[_Selector, ...]
+
+
+class Registries:
+    """All ResourceRegistries, and the clusters that their selectors can match."""
+
+    def __init__(self, rows: Rows) -> None:
+        specs = (registry.at("spec") for registry in object_tables.page(rows, _REGISTRIES).items)
+        self._registries = [msgspec.convert(spec, _Registry) for spec in specs]
+        self._clusters = fleet.Fleet()
+        for cluster in object_tables.page(rows, _CLUSTERS).items if self._registries else ():
+            self._clusters.put(msgspec.convert(cluster.document, clusters.ClusterManifest))
+
+    async def kind(self, members: MemberPlanes, api_path: ApiPath) -> Resource | None:
+        """Return the kind at a path if a registry selects it in a simulated member that serves it; else None."""
+        async for _cluster, _plane, resource, _scopes in self._selected(members, api_path):
+            return resource
+        return None
+
+    async def selected_objects(
+        self, members: MemberPlanes, api_path: ApiPath, fits: Callable[[KubeObject], bool]
+    ) -> list[tuple[str, KubeObject]]:
+        """Return the objects of a kind that fit and that registries select, as (cluster, object) ordered by cluster.
+
+        Members that do not respond are left out.
+        """
+        result: list[tuple[str, KubeObject]] = []
+        async for cluster, plane, resource, scopes in self._selected(members, api_path):
+            try:
+                items = (await plane.listed(resource, api_path.namespace, fits)).items
+            except StatusError:
+                continue
+            for item in items:
+                if "" in scopes or item.namespace in scopes:
+                    annotations = {**item.annotations, SOURCE: cluster}
+                    result.append((cluster, item.with_metadata({"annotations": annotations})))
+        return result
+
+    async def _selected(
+        self, members: MemberPlanes, api_path: ApiPath
+    ) -> AsyncGenerator[tuple[str, MemberPlane, Resource, set[str]]]:
+        """Yield the clusters in which registries select objects of a kind, with the kind and these namespaces.
+
+        An empty namespace means all.
+        """
+        for cluster in self._clusters.names():
+            plane = members.plane(cluster)
+            resource = None if plane is None else await plane.resource(api_path)
+            if plane is None or resource is None:
+                continue
+            scopes = {
+                selector.namespace
+                for registry in self._registries
+                if self._clusters.matches(registry.target_cluster, cluster)
+                for selector in registry.resource_selectors
+                if (selector.api_version, selector.kind) == (resource.api_version, resource.kind)
+            }
+            if scopes:
+                yield cluster, plane, resource, scopes
 
 
 class Search:

@@ -9,9 +9,8 @@ from starlette.responses import Response
 
 from engine.http.kube import rendering, requests
 from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
-from engine.http.kube.list_filters import ObjectFilter
 from engine.http.kube.members.snapshots import Snapshot, SnapshotPlane
-from engine.http.kube.requests import Query
+from engine.http.kube.requests import ObjectFilter, Query
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import ApiPath, Resource
 from engine.kubeapi.values import resource_versions
