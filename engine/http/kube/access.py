@@ -103,7 +103,13 @@ class Authorizer:
             return
         user = user_of(request)
         if user.member:
-            if api_path is not None and not _is_members(user, api_path):
+            proxy = ("cluster.karmada.io", "clusters", user.member, "proxy")
+            if api_path is not None and proxy != (
+                api_path.group,
+                api_path.plural,
+                api_path.name,
+                api_path.part,
+            ):
                 raise status_objects.forbidden_act(user.name, act_of(request, api_path))
         elif not user.is_master:
             await self.check(user, act_at(request, api_path, path))
@@ -144,8 +150,11 @@ class Users:
         A valid client certificate takes precedence over a token.
         """
         headers = request.headers
-        user = self._certified(request.scope.get(client_certificates.SCOPE_KEY))
-        if user is None and (token := bearer_token(headers)):
+        client: Client | None = request.scope.get(client_certificates.SCOPE_KEY)
+        user = None
+        if client is not None and client.name and client.until_ms > self._clock_ms():
+            user = User(name=client.name, groups=(*client.groups, rbac.AUTHENTICATED))
+        elif token := bearer_token(headers):
             user = await self.user_of(token)
         if user is None:
             raise status_objects.unauthorized()
@@ -183,11 +192,6 @@ class Users:
             return [audience for audience in named if audience in AUDIENCES]
         return [audience for audience in named if audience in (claims.aud or AUDIENCES)]
 
-    def _certified(self, client: Client | None) -> User | None:
-        if client is None or not client.name or client.until_ms <= self._clock_ms():
-            return None
-        return User(name=client.name, groups=(*client.groups, rbac.AUTHENTICATED))
-
     async def _bootstrapper(self, name: str, secret: str) -> User | None:
         stored = await _get(
             self._plane,
@@ -212,8 +216,11 @@ class Users:
         if claims.bound_kind:
             plural = f"{claims.bound_kind.lower()}s"
             bound = await _get(plane, _resource("", "v1", plural), claims.namespace, claims.bound_name)
-            if bound is None or bound.uid != claims.bound_uid or _is_older(bound, account):
+            if bound is None or bound.uid != claims.bound_uid:
                 return None
+            made, since = (value.text_at("metadata", "creationTimestamp") for value in (bound, account))
+            if made < since:
+                return None  # it belonged to an earlier account of the same name
         return User(
             name=rbac.service_account(claims.namespace, claims.account),
             uid=account.uid,
@@ -296,23 +303,6 @@ def _resource(group: str, version: str, plural: str) -> Resource:
     if resource is None:
         raise status_objects.unauthorized()
     return resource
-
-
-def _is_older(bound: KubeObject, account: KubeObject) -> bool:
-    """Whether the bound object is older than the account.
-
-    If so, it belonged to an earlier account of the same name.
-    """
-    made, since = (value.text_at("metadata", "creationTimestamp") for value in (bound, account))
-    return made < since
-
-
-def _is_members(user: User, api_path: ApiPath) -> bool:
-    return (api_path.group, api_path.plural, api_path.part) == (
-        "cluster.karmada.io",
-        "clusters",
-        "proxy",
-    ) and api_path.name == user.member
 
 
 def _rights_in(rows: Rows) -> Rights:

@@ -8,8 +8,7 @@ from starlette.responses import Response
 
 from engine.http.kube import bodies, rendering
 from engine.http.kube.routing import Plane
-from engine.kubeapi.errors import status_objects
-from engine.kubeapi.errors.status_objects import Cause
+from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.rights import rbac, service_tokens
 from engine.kubeapi.schema.resources import ApiPath, Resource, control_plane
 from engine.kubeapi.schema.schemas import Named
@@ -105,10 +104,7 @@ def _seconds(spec: Json) -> int:
     if not isinstance(seconds, int) or not _SECONDS_MIN <= seconds <= _SECONDS_MAX:
         is_long = isinstance(seconds, int) and seconds > _SECONDS_MAX
         bound = "larger than 2^32 seconds" if is_long else "less than 10 minutes"
-        cause = Cause(
-            field="spec.expirationSeconds",
-            reason="FieldValueInvalid",
-            message=f"Invalid value: {seconds}: may not specify a duration {bound}",
-        )
+        detail = f"may not specify a duration {bound}"
+        cause = causes.invalid("spec.expirationSeconds", seconds, detail)
         raise status_objects.invalid(_REQUEST, "", [cause])
     return seconds

@@ -177,14 +177,11 @@ def _without_writes(guard: Guard, reason: str) -> Guard:
 
     async def check(request: Request, api_path: ApiPath | None, path: str) -> None:
         await guard(request, api_path, path)
-        if api_path is not None and _is_write(request, api_path):
+        is_write = request.method not in incoming_requests.READS
+        if is_write and api_path is not None and api_path.group not in _REVIEWS:
             raise StatusError(403, "Forbidden", reason)
 
     return check
-
-
-def _is_write(request: Request, api_path: ApiPath) -> bool:
-    return request.method not in incoming_requests.READS and api_path.group not in _REVIEWS
 
 
 def _status(error: StatusError) -> Response:

@@ -108,11 +108,6 @@ class _Applied(Struct, frozen=True, rename="camel"):
 _APPLIED: Final = msgspec.json.Decoder(list[_Applied])
 
 
-def _sorted(applied: list[_Applied]) -> str:
-    """Return the overrides of an annotation by the names of their policies, as Karmada lists them."""
-    return msgspec.json.encode(sorted(applied, key=attrgetter("policy_name"))).decode()
-
-
 def _overridden(work: KubeObject) -> KubeObject:
     """The work with its manifest changed by the overrides in its annotations, in which they are then sorted by name.
 
@@ -122,9 +117,10 @@ def _overridden(work: KubeObject) -> KubeObject:
     applied = {name: _APPLIED.decode(str(texts[name])) for name in works.APPLIED.values() if name in texts}
     if not applied:
         return work
-    work = work.with_metadata(
-        {"annotations": {**texts, **{name: _sorted(applied[name]) for name in applied}}}
-    )
+    for name, overrides in applied.items():
+        by_name = sorted(overrides, key=attrgetter("policy_name"))
+        texts = {**texts, name: msgspec.json.encode(by_name).decode()}
+    work = work.with_metadata({"annotations": texts})
     spec = work.object_at("spec")
     workload = object_at(spec, "workload")
     (manifest,) = (KubeObject(object_at(item)) for item in as_list(workload.get("manifests")) or [{}])

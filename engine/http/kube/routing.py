@@ -240,7 +240,14 @@ class KubeApi:
     async def _list(
         self, resource: Resource, api_path: ApiPath, query: requests.Query, form: requests.Form
     ) -> Response:
-        _check_listing(query)
+        version = query.resource_version
+        _check_options(
+            options.of_list(version, query.match, query.after, initial_events=query.initial_events)
+        )
+        if query.after and version not in ("", "0"):
+            raise status_objects.bad_request("specifying resource version is not allowed when using continue")
+        if wrong := requests.version_fault(version):
+            raise status_objects.bad_request(f"invalid resource version: {wrong}")
         start = _position(query.after)
         fits = ObjectFilter(resource, query)
         try:
@@ -289,16 +296,6 @@ def _check_options(wrong: Iterable[Cause]) -> None:
     """Raise StatusError for query options that are invalid together."""
     if faults := list(wrong):
         raise status_objects.invalid_options("ListOptions", *faults)
-
-
-def _check_listing(query: requests.Query) -> None:
-    """Raise StatusError if the resourceVersion or continue token of a list is invalid, or if they conflict."""
-    version = query.resource_version
-    _check_options(options.of_list(version, query.match, query.after, initial_events=query.initial_events))
-    if query.after and version not in ("", "0"):
-        raise status_objects.bad_request("specifying resource version is not allowed when using continue")
-    if wrong := requests.version_fault(version):
-        raise status_objects.bad_request(f"invalid resource version: {wrong}")
 
 
 def _position(text: str) -> _Position:

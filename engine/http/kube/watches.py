@@ -53,7 +53,9 @@ class Watching:
         """The response to a watch; raises StatusError: 429 for too many watches, 410 for an old resourceVersion."""
         if resource.is_event:
             return await self._plane.events.watched(resource, api_path.namespace, query, form, self._clock_ms)
-        since = _since(query.resource_version)
+        if wrong := version_fault(query.resource_version):
+            raise status_objects.bad_request(wrong)
+        since = int(query.resource_version or 0)
         if since > self._reads.log.last_number():
             # The number may come from another replica, or from the views' process, which can be ahead.
             await self._reads.log.newest()
@@ -238,9 +240,3 @@ def _parts(lines: Iterable[bytes]) -> Iterator[bytes]:
             part, size = [], 0
     if part:
         yield b"".join(part)
-
-
-def _since(version: str) -> int:
-    if wrong := version_fault(version):
-        raise status_objects.bad_request(wrong)
-    return int(version or 0)

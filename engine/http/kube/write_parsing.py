@@ -17,7 +17,7 @@ from engine.http.kube import access, bodies, requests
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.kubeapi.conversion import scales
 from engine.kubeapi.errors import causes, status_objects
-from engine.kubeapi.errors.status_objects import Cause, StatusError
+from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.rights.rbac import User
 from engine.kubeapi.schema.resources import ApiPath, Resource
@@ -120,11 +120,7 @@ class Parsing:
         if prefix:
             name = _generated(prefix)
         if not isinstance(name, str) or not name:
-            cause = Cause(
-                field="metadata.name",
-                reason="FieldValueRequired",
-                message="Required value: name or generateName is required",
-            )
+            cause = causes.required("metadata.name", "name or generateName is required")
             raise status_objects.invalid(resource, "", [cause])
         namespace = api_path.namespace or body.namespace
         if resource.namespaced and not namespace:

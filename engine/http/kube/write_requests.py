@@ -90,7 +90,9 @@ class WriteRequests:
             derived = await self._derived_status(write)
             return await self._status(write, structs.replace(edit, derived=derived))
         if write.path.part == SCALE:
-            return await self._scale(write, edit)
+            value, written = await self._written_object(write, edit)
+            warnings = write.warnings + written.mutated.warnings
+            return rendering.answer(scales.scale_of(write.resource, value).document, warnings=warnings)
         return await self._change(write, edit)
 
     async def delete(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
@@ -160,11 +162,6 @@ class WriteRequests:
             return current
         return self._as_shown(removed, current, write)
 
-    async def _scale(self, write: WriteRequest, edit: RequestedEdit) -> Response:
-        value, written = await self._written_object(write, edit)
-        warnings = write.warnings + written.mutated.warnings
-        return rendering.answer(scales.scale_of(write.resource, value).document, warnings=warnings)
-
     async def _status(self, write: WriteRequest, edit: RequestedEdit) -> Response:
         """Write a status; if clients may not write this kind's status, respond with a warning instead."""
         resource = write.resource
@@ -172,7 +169,7 @@ class WriteRequests:
         written = route in ("cluster", "configuration") or (
             route == "template"
             and resource.qualified not in _MEMBERS_OWN
-            and not kinds.refused(*_kind(resource))
+            and not kinds.refused(resource.api_version, resource.kind)
         )
         if not written:
             return await self._unchanged(write)
@@ -346,10 +343,6 @@ class WriteRequests:
         if current is None or "status" not in current.document or write.path.part == "status":
             return value
         return value.with_fields({"status": current.at("status")})
-
-
-def _kind(resource: Resource) -> tuple[str, str]:
-    return resource.api_version, resource.kind
 
 
 def _target(write: WriteRequest) -> Target:

@@ -141,8 +141,9 @@ class Events:
         """The matching Events, and the sequence number up to which the log was searched."""
         number = await self._reads.catch_up()
         records = await self._records(namespace, fits, number)
-        own = [value for _type, value in await self._shown(resource, records, of_clients=False)]
-        shown = sorted([*own, *await self._of_clients(resource, namespace, fits, number)], key=_version)
+        shown = [value for _type, value in await self._shown(resource, records, of_clients=False)]
+        shown += await self._of_clients(resource, namespace, fits, number)
+        shown.sort(key=lambda event: int(event.resource_version or 0))
         return [event for event in shown if _is_in(event, namespace) and fits(event)], number
 
     async def named(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
@@ -307,10 +308,6 @@ def _change(rows: Rows, record: StoredRecord, since: int) -> tuple[str, KubeObje
             return "DELETED", value.with_metadata({"resourceVersion": str(record.number)})
         case _:
             return None
-
-
-def _version(value: KubeObject) -> int:
-    return int(value.resource_version or 0)
 
 
 def _keys(rows: Rows, namespace: str, fits: ObjectFilter) -> list[str]:

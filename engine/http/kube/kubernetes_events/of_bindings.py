@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from engine.domain import bindings as domain
 from engine.http import summaries
-from engine.http.kube.kubernetes_events import subjects
 from engine.http.kube.kubernetes_events.subjects import (
     NORMAL,
     WARNING,
@@ -18,6 +17,7 @@ from engine.http.kube.kubernetes_events.subjects import (
     ObjectMessage,
     Subjects,
     of_binding,
+    of_ref,
     of_template,
 )
 from events import decisions, health, keys, shapes, works
@@ -76,7 +76,9 @@ class Bindings:
         """Yield the Events of the next record."""
         if isinstance(data, decisions.ClaimRefused):
             if self._subjects.has_template(data.key, data.uid):
-                yield ObjectMessage(_refused(data), subjects.of_ref(data.template, data.uid))
+                text = f"Apply policy({_full_name(data.policy)}) failed: {data.fault}"
+                refused = Message(reason="ApplyPolicyFailed", message=text, reporter=_DETECTOR, type=WARNING)
+                yield ObjectMessage(refused, of_ref(data.template, data.uid))
             return
         key: object = getattr(data, "key", None)
         binding = self._subjects.binding(key, record) if isinstance(key, str) else None
@@ -217,11 +219,6 @@ def _preempted(by: shapes.PolicyRef, policy: shapes.PolicyRef) -> _BindingMessag
     return _normal("PreemptPolicySucceed", text, _DETECTOR, of_binding=False)
 
 
-def _refused(data: decisions.ClaimRefused) -> Message:
-    text = f"Apply policy({_full_name(data.policy)}) failed: {data.fault}"
-    return Message(reason="ApplyPolicyFailed", message=text, reporter=_DETECTOR, type=WARNING)
-
-
 def _distributed(dependencies: Sequence[shapes.WorkloadRef]) -> Iterator[_BindingMessage]:
     refs = " ".join(
         f"{{APIVersion:{ref.api_version} Kind:{ref.kind} Namespace:{ref.namespace} Name:{ref.name} "
@@ -267,13 +264,10 @@ def _outcomes(
     A fault that names no policy is attributed to the last policy.
     """
     for index, ref in enumerate(overrides):
-        message = f"Apply {_policy_text(ref)}({_full_name(ref)}) for cluster({cluster})"
+        kind = "override policy" if ref.namespace else "cluster override policy"
+        message = f"Apply {kind}({_full_name(ref)}) for cluster({cluster})"
         mark = f"{ref.kind} {_full_name(ref)}: "
         if fault.startswith(mark) or (fault and index + 1 == len(overrides)):
             yield False, f"{message} failed. {fault.removeprefix(mark)}"
             return
         yield True, f"{message} succeed."
-
-
-def _policy_text(ref: shapes.OverrideRef) -> str:
-    return "override policy" if ref.namespace else "cluster override policy"

@@ -52,7 +52,12 @@ class Clusters:
                 cluster = self._subjects.cluster(name, record)
                 # If the Cluster existed before, this is an edit, and its namespace of Works exists already.
                 if cluster is not None and time_ms(record) == cluster.head.created_ms:
-                    yield ObjectMessage(_joined(name), of_cluster(cluster))
+                    space = f"{vocabulary.EXECUTION_NAMESPACE_PREFIX}{name}"
+                    text = f"Created execution space({space}) for cluster({name})."
+                    created = Message(
+                        reason="CreateExecutionSpaceSucceed", message=text, reporter=_CONTROLLER
+                    )
+                    yield ObjectMessage(created, of_cluster(cluster))
                     yield ObjectMessage(_NO_ACCESS_NEEDED, of_cluster(cluster))
             case cluster_decisions.ClusterJudged(name=name) if data.added or data.removed:
                 cluster = self._subjects.cluster(name, record)
@@ -62,21 +67,11 @@ class Clusters:
                 return
 
 
-def _joined(name: str) -> Message:
-    space = f"{vocabulary.EXECUTION_NAMESPACE_PREFIX}{name}"
-    message = f"Created execution space({space}) for cluster({name})."
-    return Message(reason="CreateExecutionSpaceSucceed", message=message, reporter=_CONTROLLER)
-
-
 def _tainted(data: cluster_decisions.ClusterJudged) -> Message:
     changes = (("added", data.added), ("removed", data.removed))
-    changed = "; ".join(f"{verb} {_listed(taints)}" for verb, taints in changes if taints)
+    changed = "; ".join(f"{verb} {','.join(map(_text, taints))}" for verb, taints in changes if taints)
     message = f"Taint cluster succeed: {changed}."
     return Message(reason="TaintClusterSucceed", message=message, reporter=_CONTROLLER)
-
-
-def _listed(taints: tuple[clusters.Taint, ...]) -> str:
-    return ",".join(_text(taint) for taint in taints)
 
 
 def _text(taint: clusters.Taint) -> str:
@@ -156,10 +151,16 @@ class Works:
                 yield ObjectMessage(_applied(cluster, binding.template, data.fault), of_template(binding))
         if work is None or data.fault:
             return
-        yield ObjectMessage(_reflected(work), of_work(cluster, work))
-        is_judged = (work.template.api_version, work.template.kind) in interpreters.JUDGED_KINDS
+        ref = work.template
+        name = f"{ref.kind}/{ref.namespace}/{ref.name}"
+        text = f"Reflect status for object({name}) succeed."
+        reflected = Message(reason="ReflectStatusSucceed", message=text, reporter=_STATUS)
+        yield ObjectMessage(reflected, of_work(cluster, work))
+        is_judged = (ref.api_version, ref.kind) in interpreters.JUDGED_KINDS
         if is_judged or work.replicas is not None or data.values:
-            yield ObjectMessage(_interpreted(work, is_healthy=data.healthy), of_work(cluster, work))
+            text = f"Interpret health of object({name}) as {'healthy' if data.healthy else 'unhealthy'}."
+            interpreted = Message(reason="InterpretHealthSucceed", message=text, reporter=_STATUS)
+            yield ObjectMessage(interpreted, of_work(cluster, work))
 
 
 def _synced(cluster: str, work: Work, fault: str) -> Message:
@@ -178,22 +179,6 @@ def _applied(cluster: str, ref: shapes.WorkloadRef, fault: str) -> Message:
         return Message(reason="SyncFailed", message=message, reporter=_EXECUTION, type=WARNING)
     message = f"Successfully applied resource({name}) to cluster {cluster}"
     return Message(reason="SyncSucceed", message=message, reporter=_EXECUTION)
-
-
-def _reflected(work: Work) -> Message:
-    message = f"Reflect status for object({_object(work)}) succeed."
-    return Message(reason="ReflectStatusSucceed", message=message, reporter=_STATUS)
-
-
-def _interpreted(work: Work, *, is_healthy: bool) -> Message:
-    verdict = "healthy" if is_healthy else "unhealthy"
-    message = f"Interpret health of object({_object(work)}) as {verdict}."
-    return Message(reason="InterpretHealthSucceed", message=message, reporter=_STATUS)
-
-
-def _object(work: Work) -> str:
-    ref = work.template
-    return f"{ref.kind}/{ref.namespace}/{ref.name}"
 
 
 _QUOTA_CONTROLLER: Final = "federated-resource-quota-{}-controller"

@@ -1,12 +1,12 @@
 """The texts of Kubernetes Events, and the objects that they are about, in their current state in the views."""
 
-from typing import Final, NamedTuple, TypedDict
+from functools import cache, partial
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
 from engine.domain import federated_quotas
 from events import attributes, keys, shapes, times, vocabulary
-from events.kube_objects import KubeObject
 from events.records import StoredRecord
 from events.validation.known_kinds import POLICY_GROUP, WORK_GROUP
 from projections import bindings, clusters, object_tables, objects, works
@@ -29,14 +29,6 @@ class Message(Struct, frozen=True, kw_only=True):
     type: str = NORMAL
 
 
-class _Reference(TypedDict, total=False):
-    apiVersion: str
-    kind: str
-    name: str
-    uid: str
-    namespace: str
-
-
 class ObjectReference(Struct, frozen=True):
     """The reference to the object that an Event is about; the namespace is empty for cluster-scoped kinds."""
 
@@ -46,9 +38,9 @@ class ObjectReference(Struct, frozen=True):
     name: str
     uid: str
 
-    def plain(self) -> _Reference:
+    def plain(self) -> dict[str, str]:
         """Return the reference as JSON."""
-        reference: _Reference = {
+        reference = {
             "apiVersion": self.api_version,
             "kind": self.kind,
             "name": self.name,
@@ -77,17 +69,15 @@ class Subjects:
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
-        self._bindings: dict[str, Binding | None] = {}
+        self._binding = cache(partial(bindings.stored, rows))
+        self._work = cache(partial(works.stored, rows))
+        self._cluster = cache(partial(clusters.stored, rows))
+        self._quota = cache(partial(object_tables.get, rows, _QUOTA))
         self._templates: dict[str, str] = {}
-        self._works: dict[tuple[str, str], Work | None] = {}
-        self._clusters: dict[str, Cluster | None] = {}
-        self._quotas: dict[str, KubeObject | None] = {}
 
     def binding(self, key: str, record: StoredRecord) -> Binding | None:
         """Return the binding that a record is about; None if it does not exist, or was created after the record."""
-        if key not in self._bindings:
-            self._bindings[key] = bindings.stored(self._rows, key)
-        binding = self._bindings[key]
+        binding = self._binding(key)
         return None if binding is None or time_ms(record) < binding.created_ms else binding
 
     def has_template(self, key: str, uid: str) -> bool:
@@ -99,17 +89,12 @@ class Subjects:
 
     def work(self, cluster: str, key: str, record: StoredRecord) -> Work | None:
         """Return the work of a binding in a cluster; None if it does not exist, or was created after the record."""
-        where = (cluster, key)
-        if where not in self._works:
-            self._works[where] = works.stored(self._rows, cluster, key)
-        work = self._works[where]
+        work = self._work(cluster, key)
         return None if work is None or time_ms(record) < work.created_ms else work
 
     def cluster(self, name: str, record: StoredRecord) -> Cluster | None:
         """Return a cluster; None if it does not exist, or was created after the record."""
-        if name not in self._clusters:
-            self._clusters[name] = clusters.stored(self._rows, name)
-        cluster = self._clusters[name]
+        cluster = self._cluster(name)
         return None if cluster is None or time_ms(record) < cluster.head.created_ms else cluster
 
     def quota(self, key: str, record: StoredRecord) -> ObjectReference | None:
@@ -119,10 +104,7 @@ class Subjects:
         """
         if not key.startswith(QUOTAS):
             return None
-        if key not in self._quotas:
-            named = keys.split(key.removeprefix(QUOTAS))
-            self._quotas[key] = object_tables.get(self._rows, _QUOTA, *named)
-        quota = self._quotas[key]
+        quota = self._quota(*keys.split(key.removeprefix(QUOTAS)))
         if quota is None:
             return None
         # A quota that was created without a time has no creationTimestamp.

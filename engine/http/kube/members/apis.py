@@ -3,7 +3,7 @@
 This server answers for simulated members; requests to real members go through their agents.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote
@@ -28,7 +28,6 @@ from engine.kubeapi.rights.rbac import Rights, User
 from engine.kubeapi.schema.resources import ApiPath, Resource, parse_path
 from engine.objects import dependencies
 from engine.writing.read_side import ReadSide
-from events.kube_objects import KubeObject
 from events.validation.known_kinds import CLUSTER_GROUP
 from projections import object_tables
 from projections.port import Rows
@@ -132,7 +131,8 @@ class MemberApis:
             if pod is None:
                 raise status_objects.not_found(resource, api_path.name)
             container = request.query_params.get("container")
-            if container and container not in _containers(pod):
+            fields = (pod.objects_at("spec", field) for field in dependencies.CONTAINERS)
+            if container and container not in {item.get("name") for listed in fields for item in listed}:
                 raise status_objects.bad_request(
                     f"container {container} is not valid for pod {api_path.name}"
                 )
@@ -146,7 +146,11 @@ class MemberApis:
             )
 
         async def rights(user: User) -> Rights | None:
-            return await _rights_of(user, plane, self._authorizer.rights)
+            """Return the rights that a user may grant to others in the member; None if it may do everything."""
+            if user.is_master or user.may_all:
+                return None
+            own = await rights_in(plane)
+            return own if user.is_account else own.with_grants_of(await self._authorizer.rights())
 
         writes = MemberWrites(plane, self._clock_ms, rights)
         return KubeApi(
@@ -181,29 +185,8 @@ def _with_members_roles(guard: Guard, plane: MemberPlane) -> Guard:
     return check
 
 
-def _containers(pod: KubeObject) -> set[object]:
-    return {
-        container.get("name")
-        for field in dependencies.CONTAINERS
-        for container in pod.objects_at("spec", field)
-    }
-
-
 async def elsewhere(_request: Request, _resource: Resource, api_path: ApiPath) -> Response:
     """Refuse logs and exec of pods in the control plane; the error names kubectl contexts of members to use instead."""
     raise status_objects.bad_request(
         f"{api_path.name} runs in member clusters, not here: send the request to one of them (kubectl --context MEMBER)"
     )
-
-
-async def _rights_of(
-    user: User, plane: MemberPlane, control_plane: Callable[[], Awaitable[Rights]]
-) -> Rights | None:
-    """Return the rights that a user has in a member and may grant to others; None if the user may do everything.
-
-    Users of the control plane also have the rights that ``control_plane`` returns.
-    """
-    if user.is_master or user.may_all:
-        return None
-    rights = await rights_in(plane)
-    return rights if user.is_account else rights.with_grants_of(await control_plane())
