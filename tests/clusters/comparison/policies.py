@@ -40,15 +40,31 @@ _TEMPLATE_LABELS: Final[tuple[Json, ...]] = (
     {"matchExpressions": [{"key": "track", "operator": "Exists"}]},
     {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["x"]}]},
 )
-_PATCHES: Final[tuple[tuple[str, object], ...]] = (
-    ("/metadata/annotations", {"k": "v"}),
-    ("/metadata/labels/n~1e", "x"),
-    ("/spec/replicas", 4),
-    ("/data/a", "overridden"),
-    ("/spec/template/spec/hostNetwork", True),
-    ("/spec/template/spec/containers/0/env", [{"name": "A", "value": "b"}]),
-    ("/spec/template/spec/containers/-", {"name": "side", "image": "s"}),
+_PATCHES: Final[tuple[Json, ...]] = (
+    {"operator": "add", "path": "/metadata/annotations", "value": {"k": "v"}},
+    {"operator": "add", "path": "/metadata/labels/n~1e", "value": "x"},
+    {"operator": "replace", "path": "/metadata/labels/team", "value": "r"},
+    {"operator": "remove", "path": "/metadata/labels/team"},
+    {"operator": "add", "path": "/spec/replicas", "value": 4},
+    {"operator": "replace", "path": "/spec/replicas", "value": 2},
+    {"operator": "add", "path": "/data/a", "value": "overridden"},
+    {"operator": "remove", "path": "/data/a"},
+    {"operator": "add", "path": "/spec/template/spec/hostNetwork", "value": True},
+    {
+        "operator": "add",
+        "path": "/spec/template/spec/containers/0/env",
+        "value": [{"name": "A", "value": "b"}],
+    },
+    {"operator": "add", "path": "/spec/template/spec/containers/-", "value": {"name": "side", "image": "s"}},
+    {"operator": "remove", "path": "/spec/template/spec/containers/0/resources"},
 )
+_FIELDS_IN_TEXTS: Final[tuple[Json, ...]] = (
+    {"fieldPath": "/data/j.json", "json": [{"subPath": "/a/b", "operator": "replace", "value": 2}]},
+    {"fieldPath": "/data/j.json", "json": [{"subPath": "/c", "operator": "add", "value": {"d": True}}]},
+    {"fieldPath": "/data/b.yaml", "yaml": [{"subPath": "/x", "operator": "replace", "value": "two"}]},
+    {"fieldPath": "/data/b.yaml", "yaml": [{"subPath": "/z/0", "operator": "remove"}]},
+)
+_PREDICATE: Final = {"path": "/spec/template/spec/containers/0/image"}
 _SUSPENSIONS: Final[tuple[Json, ...]] = (
     {"dispatching": True},
     {"dispatchingOnClusters": {"clusterNames": ["p1", "p4"]}},
@@ -60,6 +76,7 @@ _FAILOVERS: Final[tuple[Json, ...]] = (
     {"application": {"decisionConditions": _TOLERATED, "purgeMode": "Directly"}},
     {"application": {"decisionConditions": _TOLERATED, "purgeMode": "Gracefully"}},
     {"application": {"decisionConditions": _TOLERATED, "purgeMode": "Never"}},
+    {"application": {"decisionConditions": _TOLERATED, "purgeMode": "Directly", "statePreservation": _KEPT}},
     {"cluster": {"purgeMode": "Directly"}},
     {"cluster": {"purgeMode": "Gracefully"}},
     {"cluster": {"purgeMode": "Directly", "statePreservation": _KEPT}},
@@ -210,7 +227,8 @@ def _overriders(rng: random.Random) -> Json:
                 value: Json = (
                     {} if operator == "remove" else {"value": rng.choice(("foo.io", "bar/baz", "v9"))}
                 )
-                overriders.setdefault("imageOverrider", []).append({**part, **value})
+                predicate: Json = {"predicate": _PREDICATE} if rng.random() < 0.25 else {}
+                overriders.setdefault("imageOverrider", []).append({**part, **value, **predicate})
             case "command" | "args" as kind:
                 words = rng.choice((["-x"], ["sh", "q"], ["-z", "-k=2"]))
                 change: Json = {
@@ -222,14 +240,9 @@ def _overriders(rng: random.Random) -> Json:
                 texts = rng.choice(({"app": "o"}, {"new": "l"}, {"note": "m", "team": "z"}))
                 overriders.setdefault(f"{kind}Overrider", []).append({"operator": operator, "value": texts})
             case "field":
-                patch: Json = {"subPath": "/a/b", "operator": "replace", "value": 2}
-                overriders.setdefault("fieldOverrider", []).append(
-                    {"fieldPath": "/data/j.json", "json": [patch]}
-                )
+                overriders.setdefault("fieldOverrider", []).append(rng.choice(_FIELDS_IN_TEXTS))
             case _:
-                path, new = rng.choice(_PATCHES)
-                own: Json = {"path": path, "operator": "add", "value": new}
-                overriders.setdefault("plaintext", []).append(own)
+                overriders.setdefault("plaintext", []).append(rng.choice(_PATCHES))
     return dict(overriders)
 
 

@@ -23,9 +23,11 @@ def _workloads(rng: random.Random, namespace: str, candidates: Sequence[Json]) -
 
 def rebalancer(rng: random.Random, namespace: str, number: int, candidates: Sequence[Json]) -> Json:
     """Return a rebalancer for up to three of the templates."""
-    workloads = _workloads(rng, namespace, candidates)
+    spec: Json = {"workloads": _workloads(rng, namespace, candidates)}
+    if rng.random() < 0.2:
+        spec["ttlSecondsAfterFinished"] = rng.choice((0, 2))
     return manifests.manifest(
-        manifests.REBALANCERS, "WorkloadRebalancer", f"{namespace}-r{number}", spec={"workloads": workloads}
+        manifests.REBALANCERS, "WorkloadRebalancer", f"{namespace}-r{number}", spec=spec
     )
 
 
