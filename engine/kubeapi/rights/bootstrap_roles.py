@@ -3,7 +3,7 @@
 From the published API. A stored object with the same name replaces the bootstrap object.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from engine.kubeapi.rights import parsing
@@ -34,18 +34,17 @@ _DISCOVERY: Final = (
     "/version/",
 )
 _PUBLIC: Final = ("/healthz", "/livez", "/readyz", "/version", "/version/")
-_EDITED_KARMADA: Final = {
+_KARMADA_STATUSES: Final = {
     "autoscaling.karmada.io": "cronfederatedhpas federatedhpas",
+    "multicluster.x-k8s.io": "serviceexports serviceimports",
     "networking.karmada.io": "multiclusteringresses multiclusterservices",
-    "policy.karmada.io": "overridepolicies propagationpolicies",
-    "work.karmada.io": "resourcebindings",
-}
-# A quota limits the editors of its namespace, so they may not change it.
-_VIEWED_KARMADA: Final = {
-    **_EDITED_KARMADA,
-    "policy.karmada.io": "federatedresourcequotas overridepolicies propagationpolicies",
     "work.karmada.io": "resourcebindings works",
 }
+"""Resources of Karmada with a subresource ``status``, by API group."""
+
+_EDITED_POLICIES: Final = _split("overridepolicies propagationpolicies")
+# A quota limits the editors of its namespace, so they may not change it.
+_VIEWED_POLICIES: Final = ("federatedresourcequotas", *_EDITED_POLICIES)
 _VIEWED: Final = _split(
     "configmaps endpoints events limitranges namespaces persistentvolumeclaims "
     "persistentvolumeclaims/status pods pods/log pods/status replicationcontrollers "
@@ -90,8 +89,8 @@ def _roles() -> list[KubeObject]:
         _role("system:aggregate-to-admin", _admin(), "admin"),
         _role("system:aggregate-to-edit", _edit(), "edit"),
         _role("system:aggregate-to-view", _view(), "view"),
-        _role("karmada-edit", _of_karmada(_CHANGE, _EDITED_KARMADA), "edit"),
-        _role("karmada-view", _of_karmada(_READ, _VIEWED_KARMADA), "view"),
+        _role("karmada-edit", _of_karmada(_CHANGE, _EDITED_POLICIES), "edit"),
+        _role("karmada-view", _of_karmada(_READ, _VIEWED_POLICIES), "view"),
         _role("system:basic-user", reviews),
         _role("system:discovery", [Rule(verbs=("get",), paths=_DISCOVERY)]),
         _role("system:public-info-viewer", [Rule(verbs=("get",), paths=_PUBLIC)]),
@@ -203,8 +202,12 @@ def _view() -> list[Rule]:
     ]
 
 
-def _of_karmada(verbs: Sequence[str], groups: Mapping[str, str]) -> list[Rule]:
-    return [_rule(verbs, (group,), _split(plurals)) for group, plurals in groups.items()]
+def _of_karmada(verbs: Sequence[str], policies: Sequence[str]) -> list[Rule]:
+    rules = [
+        _rule(verbs, (group,), [part for plural in _split(plurals) for part in (plural, f"{plural}/status")])
+        for group, plurals in _KARMADA_STATUSES.items()
+    ]
+    return [*rules, _rule(verbs, ("policy.karmada.io",), policies)]
 
 
 def _rule(verbs: Sequence[str], groups: Sequence[str], resources: Sequence[str]) -> Rule:

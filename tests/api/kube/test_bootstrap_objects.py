@@ -12,7 +12,7 @@ import pytest
 
 from engine.http.kube.app import create_app
 from engine.http.services import Services
-from events.json_values import Json, as_text, objects_at
+from events.json_values import Json, as_text, list_at, objects_at
 from events.kube_objects import KubeObject
 from tests.api.kube.client import MERGE, create_cluster
 from tests.api.servers import NOW_MS, kube_client, serving
@@ -195,6 +195,29 @@ async def test_aggregated_roles_contain_the_rules_of_their_parts() -> None:
         alone = await read(client, f"{RBAC}/clusterroles/admin")
         assert alone is not None
         assert alone.at("rules") == roles["admin"].at("rules")
+
+
+@pytest.mark.parametrize(
+    ("group", "resource"),
+    [
+        ("autoscaling.karmada.io", "federatedhpas/status"),
+        ("multicluster.x-k8s.io", "serviceexports"),
+        ("networking.karmada.io", "multiclusterservices"),
+        ("policy.karmada.io", "propagationpolicies"),
+        ("work.karmada.io", "resourcebindings/status"),
+        ("work.karmada.io", "works"),
+    ],
+)
+async def test_editors_may_change_what_editors_of_karmada_may_change(group: str, resource: str) -> None:
+    async with api() as (client, _):
+        role = await read(client, f"{RBAC}/clusterroles/edit")
+    assert role is not None
+    rules = [
+        rule
+        for rule in objects_at(role.document, "rules")
+        if group in list_at(rule, "apiGroups") and resource in list_at(rule, "resources")
+    ]
+    assert {"update", "get"} <= {verb for rule in rules for verb in list_at(rule, "verbs")}
 
 
 async def test_roles_of_a_namespace_are_listed_there_and_everywhere() -> None:
