@@ -102,7 +102,14 @@ class Decider:
         self._update_groups(key)
 
     def begin(self) -> None:
-        """Make all bindings due, as a scheduler does when it starts."""
+        """Make all bindings due, as a scheduler does when it starts.
+
+        The log does not say which pending decisions the API has refused, so all apply to their groups again one by one.
+        """
+        for key in self._pending:
+            self.refuse(key)
+        for key in tuple(self._pending):
+            self.retry(key)
         self._due.update(dict.fromkeys(self._bindings))
 
     def take(self, data: shapes.Event) -> None:

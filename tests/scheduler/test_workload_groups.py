@@ -7,7 +7,7 @@ import pytest
 from engine.bench.karmada_api import binding, cluster, divided
 from engine.log import local
 from engine.scheduler.decider import Decider
-from events import observations
+from events import observations, shapes
 from tests.scheduler.api import Api, Json, serving
 from tests.scheduler.scheduling import HOUR_MS, NAME, karmada, observed, placed, scheduled, scheduling
 from tests.waiting import until_async
@@ -29,10 +29,22 @@ class Plane:
 
     def __init__(self) -> None:
         self.api, self.decider = Api(), Decider(NAME)
+        self.taken: list[shapes.Event] = []
         for name in MEMBERS:
             self.api.put("clusters", cluster(name))
         for document in self.api.of_kind("clusters"):
-            self.decider.take(observed(document))
+            self.take(observed(document))
+
+    def take(self, data: shapes.Event) -> None:
+        self.taken.append(data)
+        self.decider.take(data)
+
+    def restart(self) -> None:
+        """Continue with a decider that has read the log of the former one."""
+        self.decider = Decider(NAME)
+        for data in self.taken:
+            self.decider.take(data)
+        self.decider.begin()
 
     def put(
         self, name: str, groups: Json, placement: Json = ONE, *, scheduler: str = NAME, **spec: object
@@ -42,16 +54,14 @@ class Plane:
         self.observe(name)
 
     def observe(self, name: str) -> None:
-        self.decider.take(
-            observed(self.api.objects["resourcebindings", "default", f"{name}-deployment"]),
-        )
+        self.take(observed(self.api.objects["resourcebindings", "default", f"{name}-deployment"]))
 
     def change(self, name: str, **spec: object) -> None:
         self.api.change("resourcebindings", "default", f"{name}-deployment", **spec)
         self.observe(name)
 
     def delete(self, name: str) -> None:
-        self.decider.take(
+        self.take(
             observations.ObjectVanished(
                 kind="ResourceBinding", namespace="default", name=f"{name}-deployment"
             )
@@ -61,7 +71,7 @@ class Plane:
         """Decide on all due bindings; return the clusters of each by workload, or the message of its failure."""
         made = self.decider.decide(HOUR_MS, 0, 100)
         for decision in made:
-            self.decider.take(decision)
+            self.take(decision)
         return {
             decision.name.removesuffix("-deployment"): set(decision.clusters)
             if decision.status == "True"
@@ -237,6 +247,34 @@ def test_refused_decision_of_a_group_that_is_kept_together_is_made_again_where_t
     assert plane.decide() == {"api": {"member2"}}
     plane.decider.retry(WEB)
     assert "same affinity group" in str(plane.decide()["web"])
+
+
+def test_restarted_scheduler_tries_no_refused_decision_that_its_group_excludes_meanwhile() -> None:
+    plane = Plane()
+    only = {**ONE, "clusterAffinity": {"clusterNames": ["member1"]}}
+    plane.put("web", APART, only)
+    assert plane.decide() == {"web": {"member1"}}
+    plane.decider.refuse(WEB)
+    plane.put("api", APART, only)
+    assert plane.decide() == {"api": {"member1"}}
+    plane.change("api", clusters=on("member1"))
+    plane.restart()
+    assert plane.decider.pending(WEB) is None
+    assert "anti-affinity" in str(plane.decide()["web"])
+
+
+def test_restarted_scheduler_keeps_the_pending_decisions_of_a_group() -> None:
+    plane = Plane()
+    for name in ("web", "api"):
+        plane.put(name, APART)
+    decided = plane.decide()
+    plane.restart()
+    plane.put("db", APART)
+    assert plane.decide().keys() == {"db"}
+    assert sorted(plane.decider.all_pending()) == [
+        ("ResourceBinding", "default", f"{name}-deployment") for name in ("api", "db", "web")
+    ]
+    assert len(set(map(str, decided.values()))) == 2
 
 
 def test_newer_decision_on_a_refused_binding_applies_to_its_group() -> None:
