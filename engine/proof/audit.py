@@ -66,12 +66,6 @@ class Audit(Struct, rename="camel", kw_only=True):
     unreadable: dict[int, str] = {}
 
 
-class _Collected(Struct):
-    count: int = 0
-    keys: set[str] = set()
-    examples: list[Difference] = []
-
-
 async def audit(
     log: port.Log,
     shards: Sequence[int],
@@ -84,7 +78,8 @@ async def audit(
     """Decide the shards' steps with sequence numbers from ``first`` to ``last`` again, and compare the decisions."""
     changed = audit_rules.ChangedLog(log, rules)
     result = Audit()
-    groups: dict[str, _Collected] = {}
+    groups: dict[str, Group] = {}
+    keys: dict[str, set[str]] = {}
     overridden = override_audit.OverrideAudit(log, rules)
     replayed = replay.Replay(changed, shards, doubled=True, last=last)
     async for step in replayed.steps():
@@ -107,9 +102,10 @@ async def audit(
         result.differing_steps += bool(differences)
         result.differing += len(differences)
         for difference in differences:
-            group = groups.setdefault(difference.reason, _Collected(keys=set(), examples=[]))
+            group = groups.setdefault(difference.reason, Group(difference.reason, 0, 0, []))
             group.count += 1
-            group.keys.add(difference.key)
+            keys.setdefault(difference.reason, set()).add(difference.key)
+            group.keys = len(keys[difference.reason])
             if len(group.examples) < override_audit.EXAMPLES_MAX:
                 group.examples.append(difference)
         if progress is not None:
@@ -118,9 +114,7 @@ async def audit(
         await overridden.close(fold, facts)
     result.manifests = overridden.groups
     result.unreadable = {shard: str(error) for shard, error in replayed.unreadable.items()}
-    result.groups = [
-        Group(reason, group.count, len(group.keys), group.examples) for reason, group in groups.items()
-    ]
+    result.groups = list(groups.values())
     return result
 
 

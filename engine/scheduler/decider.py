@@ -24,7 +24,6 @@ from engine.observer.observed_bindings import ObservedBinding, read_binding
 from engine.placement import decisions, failures, fleet, parsing, schedule, triggers
 from engine.scheduler import writes
 from events import observations, shapes, times, vocabulary
-from events.json_values import DECODING_ERRORS
 
 Key: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name of a binding."""
@@ -376,10 +375,5 @@ def _decision_event(
 
 def _applied(binding: ObservedBinding) -> str:
     """The placement to record as applied; empty if the binding has it already."""
-    try:
-        is_recorded = (
-            bool(binding.applied) and parsing.read_placement(binding.applied) == binding.spec.placement
-        )
-    except DECODING_ERRORS:
-        is_recorded = False
-    return "" if is_recorded else msgspec.json.encode(binding.spec.placement).decode()
+    placement = msgspec.json.encode(binding.spec.placement).decode()
+    return "" if writes.is_same_placement(binding.applied, placement) else placement

@@ -72,10 +72,11 @@ def _decided_generation(decision: DecisionMade) -> int:
 def _is_placed(binding: ObservedBinding, decision: DecisionMade) -> bool:
     if decision.places and binding.placed != decision.clusters:
         return False
-    return not decision.applied or _same_placement(binding.applied, decision.applied)
+    return not decision.applied or is_same_placement(binding.applied, decision.applied)
 
 
-def _same_placement(current: str, decided: str) -> bool:
+def is_same_placement(current: str, decided: str) -> bool:
+    """Whether two placements, as JSON, are equal; one that cannot be read equals no other."""
     if current == decided:
         return True
     try:

@@ -47,46 +47,34 @@ def writes(state: MemberState, at_ms: int) -> list[clusters.MemberObjectApplied]
 
 def status(state: MemberState, workload: Workload, scaler: Scaler) -> _Status:
     """Return an autoscaler's status without ``lastScaleTime``; ``workload`` is the autoscaler, not its target."""
-    generation = max(workload.generation, 1)
+    shown: _Status = {"observedGeneration": max(workload.generation, 1)}
     key, _ = state.scalers.get(workload.object_key, ("", scaler))
     target = _target(state, key)
     if target is None or target.replicas is None:
         message = f'{scaler.target_kind} "{scaler.target_name}" not found'
         missing = _condition(workload, "AbleToScale", "FailedGetScale", message, well=False)
-        return {"observedGeneration": generation, "conditions": [missing]}
-    count = target.admitted + target.pending
+        return {**shown, "conditions": [missing]}
+    shown["currentReplicas"] = count = target.admitted + target.pending
     if refusal := _refusal(target):
         refused = _condition(workload, "AbleToScale", "FailedUpdateScale", refusal, well=False)
-        return {
-            "observedGeneration": generation,
-            "currentReplicas": count,
-            "desiredReplicas": count,
-            "conditions": [refused],
-        }
+        return {**shown, "desiredReplicas": count, "conditions": [refused]}
     able = _condition(
         workload, "AbleToScale", "ReadyForNewScale", "recommended size matches current size", well=True
     )
     if not target.replicas:
         message = "scaling is disabled since the replica count of the target is zero"
         idle = _condition(workload, "ScalingActive", "ScalingDisabled", message, well=False)
-        return {
-            "observedGeneration": generation,
-            "currentReplicas": count,
-            "desiredReplicas": 0,
-            "conditions": [able, idle],
-        }
+        return {**shown, "desiredReplicas": 0, "conditions": [able, idle]}
     load, requests = load_of(target), dict(target.template.amounts)
     followed = scaler.followed(load or {}, requests)
-    conditions = [able, _activity(workload, target, followed, load), _limits(workload, scaler, target)]
-    metrics = [_current(metric, (load or {})[metric.name], count, requests) for metric in followed]
-    shown: _Status = {
-        "observedGeneration": generation,
-        "currentReplicas": count,
-        "desiredReplicas": scaler.limited(_desired_replicas(scaler, target, target.replicas)),
-    }
-    if metrics:
+    shown["desiredReplicas"] = scaler.limited(_desired_replicas(scaler, target, target.replicas))
+    if metrics := [_current(metric, (load or {})[metric.name], count, requests) for metric in followed]:
         shown["currentMetrics"] = metrics
-    shown["conditions"] = conditions
+    shown["conditions"] = [
+        able,
+        _activity(workload, target, followed, load),
+        _limits(workload, scaler, target),
+    ]
     return shown
 
 

@@ -58,12 +58,7 @@ def of_refused_pods(state: MemberState) -> Iterator[KubeObject]:
             "FailedCreate",
             f"Error creating: {quotas.refusal_of(state, workload)}",
             f"{owner['kind'].lower()}-controller",
-            {
-                "apiVersion": owner["apiVersion"],
-                "kind": owner["kind"],
-                "name": owner["name"],
-                "uid": owner["uid"],
-            },
+            {name: item for name, item in owner.items() if name in _INVOLVED},
             "Warning",
         )
         yield _event(

@@ -177,9 +177,7 @@ async def rebuild(
     that have never joined. ``known`` are histories of members, which are not read from the log.
     """
     read = {
-        spec.name: member_history.History(nodes=sum(group.count for group in spec.nodes))
-        for spec in members
-        if spec.name not in known
+        spec.name: member_history.History(nodes=spec.node_count) for spec in members if spec.name not in known
     }
     behind = await _read(log, read, ends, counting) if read else {}
     histories = {**known, **read}

@@ -40,23 +40,20 @@ class NodeChoice:
     """Chooses the node of each pod by its slot; nodes that refused the pod when it was created are skipped."""
 
     def __init__(self, state: MemberState, workload: Workload) -> None:
-        self._nodes = _Nodes(state)
+        self._state = state
+        self._count = max(state.spec.node_count, 1)
         self._rules = workload.template.scheduling
         self._is_bound = _is_bound(state, workload)
 
     def of(self, pod: listed_statuses.Pod) -> int:
-        count = self._nodes.count
-        index = pod.slot % rollouts.FORMER_SLOTS % count
-        for step in range(count if self._is_bound else 1):
-            result = (index + step) % count
-            if self._takes(result, pod.created_ms):
-                return result
-        return index
-
-    def _takes(self, index: int, created_ms: int) -> bool:
-        node = self._nodes.at(index)
-        refusal = self._rules.refusal(is_cordoned=node.is_cordoned, taints=node.taints)
-        return self._rules.selects(node.labels) and (not refusal or created_ms < node.changed_ms)
+        first = pod.slot % rollouts.FORMER_SLOTS % self._count
+        for step in range(self._count if self._is_bound else 1):
+            index = (first + step) % self._count
+            node = _node(self._state, name_of(self._state, index))
+            refusal = self._rules.refusal(is_cordoned=node.is_cordoned, taints=node.taints)
+            if self._rules.selects(node.labels) and (not refusal or pod.created_ms < node.changed_ms):
+                return index
+        return first
 
 
 class _Node(NamedTuple):
@@ -68,20 +65,12 @@ class _Node(NamedTuple):
     changed_ms: int
 
 
-class _Nodes:
-    def __init__(self, state: MemberState) -> None:
-        self.count = max(sum(group.count for group in state.spec.nodes), 1)
-        self._state = state
-
-    def at(self, index: int) -> _Node:
-        return self.named(name_of(self._state, index))
-
-    def named(self, name: str) -> _Node:
-        item, labels = self._state.nodes.get(name), _labels(self._state, name)
-        if item is None:
-            return _Node(labels, is_cordoned=False, taints=[], changed_ms=0)
-        node = _edited(item.manifest, item.changed_ms)
-        return node._replace(labels={**labels, **node.labels})
+def _node(state: MemberState, name: str) -> _Node:
+    item, labels = state.nodes.get(name), _labels(state, name)
+    if item is None:
+        return _Node(labels, is_cordoned=False, taints=[], changed_ms=0)
+    node = _edited(item.manifest, item.changed_ms)
+    return node._replace(labels={**labels, **node.labels})
 
 
 @functools.lru_cache(_EDITED_KEPT)
@@ -106,16 +95,16 @@ def _refusals(state: MemberState, workload: Workload) -> Counter[str]:
     """Return, for each of kube-scheduler's reasons, how many nodes refuse new pods of a workload."""
     if not _is_bound(state, workload):
         return Counter()
-    nodes, rules = _Nodes(state), workload.template.scheduling
+    count, rules = max(state.spec.node_count, 1), workload.template.scheduling
     # Check the first node, edited nodes, and those that a selector names one by one. The others differ only in
     # their names, so one check suffices for all of them.
     names = {control_plane(state), *state.nodes, *(value for name, value in rules.selector if name == _HOST)}
-    named = [name for name in names if _index(state, name) in range(nodes.count)]
+    named = [name for name in names if _index(state, name) in range(count)]
     numbers = Counter(dict.fromkeys(named, 1))
-    numbers[""] = nodes.count - len(named)
+    numbers[""] = count - len(named)
     reasons: Counter[str] = Counter()
     for name, number in numbers.items():
-        node = nodes.named(name)
+        node = _node(state, name)
         first_refusal = rules.first_refusal(node.labels, is_cordoned=node.is_cordoned, taints=node.taints)
         if first_refusal and number:
             reasons[first_refusal] += number
@@ -132,15 +121,14 @@ def _index(state: MemberState, name: str) -> int:
 
 def has_none(state: MemberState, workload: Workload) -> bool:
     """Whether all nodes of a member refuse new pods of a workload, whatever their capacity."""
-    count = sum(group.count for group in state.spec.nodes)
-    return _refusals(state, workload).total() >= max(count, 1)
+    return _refusals(state, workload).total() >= max(state.spec.node_count, 1)
 
 
 def unschedulable(state: MemberState, workload: Workload) -> str:
     """Return kube-scheduler's message for pending pods of a workload, empty if a node has capacity for one of them."""
     missing = capacity.scarce(state.capacity, workload.template.amounts, 1)
     refusals = _refusals(state, workload)
-    count = sum(group.count for group in state.spec.nodes)
+    count = state.spec.node_count
     rest = count - refusals.total()
     if rest and not missing:
         return ""

@@ -1,6 +1,6 @@
 """ResourceQuotas of a member: they refuse pods that would exceed them, and count what existing pods use."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, TypedDict
 
 from engine.kubeapi.values import quantity
@@ -135,8 +135,8 @@ def freed(state: MemberState) -> list[str]:
 
 def refusal(state: MemberState, namespace: str, template: Template) -> str:
     """Return Kubernetes' message if the quotas of a namespace refuse one more pod; empty if they allow it."""
-    limited = state.quotas.get(namespace)
-    for key, (name, quota) in () if limited is None else sorted(limited.quotas.items(), key=_name):
+    limited = state.quotas.get(namespace) or NamespaceQuotas()
+    for key, (name, quota) in sorted(limited.quotas.items(), key=_name):
         if not quota.counts(template.pod):
             continue
         uses = {
@@ -146,14 +146,8 @@ def refusal(state: MemberState, namespace: str, template: Template) -> str:
         if missing := sorted(resource for resource, use in uses.items() if use == 0):
             containers = f" for: {','.join(template.containers)}" if template.containers else ""
             return f"failed quota: {name}: must specify {','.join(missing)}{containers}"
-        used = {} if limited is None else limited.used[key]
-        over = {
-            resource: use
-            for resource, use in uses.items()
-            if use and used[resource] + use > quota.hard[resource]
-        }
-        if over:
-            return _exceeded(name, over, used, quota)
+        if reason := _excess(name, uses, limited.used[key], quota):
+            return reason
     return ""
 
 
@@ -167,19 +161,14 @@ def refusal_of(state: MemberState, workload: Workload) -> str:
 
 def refusal_of_object(state: MemberState, ref: shapes.WorkloadRef) -> str:
     """Return why the quotas of a namespace refuse one more object of a kind; empty if they allow it."""
-    limited = state.quotas.get(ref.namespace)
-    for _, (name, quota) in () if limited is None else sorted(limited.quotas.items(), key=_name):
+    limited = state.quotas.get(ref.namespace) or NamespaceQuotas()
+    for _, (name, quota) in sorted(limited.quotas.items(), key=_name):
         counted = [
             resource for resource in _counted_names(ref) if resource in quota.hard and not quota.scopes
         ]
         used = {resource: _objects(state, ref.namespace, resource) for resource in counted}
-        over = {
-            resource: quantity.NANO
-            for resource in counted
-            if used[resource] + quantity.NANO > quota.hard[resource]
-        }
-        if over:
-            return _exceeded(name, over, used, quota)
+        if reason := _excess(name, dict.fromkeys(counted, quantity.NANO), used, quota):
+            return reason
     return ""
 
 
@@ -203,7 +192,13 @@ def status(state: MemberState, namespace: str, quota: Quota) -> _Status:
     return {"hard": quota.texts, "used": {name: _text(name, nano) for name, nano in used.items()}}
 
 
-def _exceeded(name: str, over: dict[str, int], used: dict[str, int], quota: Quota) -> str:
+def _excess(name: str, uses: Mapping[str, int | None], used: dict[str, int], quota: Quota) -> str:
+    """Return Kubernetes' message if the uses of one more object exceed a quota; empty if they do not."""
+    over = {
+        resource: use for resource, use in uses.items() if use and used[resource] + use > quota.hard[resource]
+    }
+    if not over:
+        return ""
     names = sorted(over)
     requested, taken, limited = (
         ",".join(f"{resource}={text}" for resource, text in zip(names, texts, strict=True))

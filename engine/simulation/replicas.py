@@ -184,7 +184,7 @@ def desired(state: MemberState, ref: shapes.WorkloadRef, count: int | None, temp
     if count is not None or ref.kind not in COUNTED_BY_MEMBERS:
         return count
     if ref.kind == "DaemonSet":
-        return sum(group.count for group in state.spec.nodes)
+        return state.spec.node_count
     return max(template.count, 0)
 
 

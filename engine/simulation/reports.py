@@ -207,7 +207,7 @@ def capacity_report(state: MemberState) -> clusters.CapacityReported:
     A ``modelled`` cluster repeats the numbers of nodes, in total and by grade, from the real cluster's last report.
     """
     sums = state.capacity
-    nodes = sum(group.count for group in state.spec.nodes)
+    nodes = state.spec.node_count
     last = state.reported_capacity if state.spec.modelled else None
     return clusters.CapacityReported(
         name=state.spec.name,

@@ -46,6 +46,10 @@ class MemberSpec(Struct, frozen=True, kw_only=True):
     modelled: bool = False
     has_agent: bool = False
 
+    @property
+    def node_count(self) -> int:
+        return sum(group.count for group in self.nodes)
+
 
 def uid(member: str, *parts: str) -> str:
     """Return the uid of an object in a member, derived from the member's name and from ``parts``."""

@@ -169,16 +169,11 @@ def _replica_status(
             "observedGeneration": generation,
         }
     if workload.ref.kind == "ReplicaSet":
-        shown: _ReplicasStatus = {
-            "observedGeneration": generation,
-            "replicas": count,
-            "readyReplicas": ready,
-            "availableReplicas": ready,
-            "fullyLabeledReplicas": count,
-        }
+        del counts["updatedReplicas"]
+        counts["fullyLabeledReplicas"] = count
         if failures:
-            shown["conditions"] = failures
-        return shown
+            counts["conditions"] = failures
+        return counts
     if workload.ref.kind == "StatefulSet":
         current = workload.former_pods[0].template if workload.former_pods else workload.template
         return {

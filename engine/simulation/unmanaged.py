@@ -133,31 +133,26 @@ def revised(
     ``uid`` and ``revisions`` are used for a new object only; an existing object keeps its own, and its creation time.
     """
     raw = msgspec.Raw(manifest)
-    digest = kube_objects.spec_digest(raw)
-    new = Unmanaged(
-        ref=kube_objects.read_head(raw).reference,
+    ref, digest = kube_objects.read_head(raw).reference, kube_objects.spec_digest(raw)
+    before = old or Unmanaged(
+        ref=ref,
         manifest=manifest,
         uid=uid,
         created_ms=at_ms,
-        digest=digest,
+        digest="",
         changed_ms=at_ms,
+        revisions=revisions,
     )
-    earlier = revisions if old is None else old.revisions
-    if new.ref.kind in _REVISED:
-        earlier = _revisions(earlier, manifest, at_ms)
-    new = structs.replace(new, revisions=earlier)
-    if old is None:
-        return new
-    is_changed = digest != old.digest and bool(old.digest)
-    generation = old.generation + (is_changed or (_is_ending(manifest) and not _is_ending(old.manifest)))
-    changed_ms = old.changed_ms if digest == old.digest else at_ms
+    is_changed = digest != before.digest and bool(before.digest)
+    is_ended = _is_ending(manifest) and not _is_ending(before.manifest)
     return structs.replace(
-        new,
-        uid=old.uid,
-        created_ms=old.created_ms,
-        generation=generation,
-        changed_ms=changed_ms,
-        origin=old.origin,
+        before,
+        ref=ref,
+        manifest=manifest,
+        digest=digest,
+        generation=before.generation + (is_changed or is_ended),
+        changed_ms=before.changed_ms if digest == before.digest else at_ms,
+        revisions=_revisions(before.revisions, manifest, at_ms) if ref.kind in _REVISED else before.revisions,
     )
 
 
