@@ -114,22 +114,32 @@ class Token(Shape, frozen=True, kw_only=True):
     token: str
 
 
-class WorkloadReport(Shape, frozen=True, kw_only=True, tag="workload"):
-    """State of a workload; fields as in ``health.WorkloadReported``."""
+class ObjectState(Shape, frozen=True, kw_only=True):
+    """The state of an object in a member: numbers of replicas, health, status and generations.
 
-    key: Key
-    term: shapes.Count
-    step: shapes.Count
+    ``values`` are the status values that the kind's interpreter requests, by JSON path. ``status`` is the whole
+    status as JSON, for custom kinds without such values.
+    ``generation`` and ``observed_generation`` are 0 for kinds whose reported status has no generation.
+    """
+
     replicas: shapes.Replicas = 0
     updated: shapes.Replicas = 0
     ready: shapes.Replicas = 0
     available: shapes.Replicas = 0
     healthy: bool = True
-    fault: Message = ""
     values: shapes.Values = {}
     generation: shapes.Count = 0
     observed_generation: shapes.Count = 0
     status: shapes.Status = ""
+
+
+class WorkloadReport(ObjectState, frozen=True, kw_only=True, tag="workload"):
+    """State of a workload; fields as in ``health.WorkloadReported``."""
+
+    key: Key
+    term: shapes.Count
+    step: shapes.Count
+    fault: Message = ""
 
 
 class GoneReport(Shape, frozen=True, kw_only=True, tag="gone"):

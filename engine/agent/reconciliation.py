@@ -8,8 +8,8 @@ from typing import Final, Literal
 
 from msgspec import Struct, structs
 
-from engine.agent import messages, statuses
-from engine.agent.statuses import ObjectState
+from engine.agent import messages
+from engine.agent.messages import ObjectState
 from engine.kubeapi.values import resource_versions
 from events.shapes import WorkloadRef
 
@@ -49,7 +49,7 @@ class Observed(Struct, frozen=True, kw_only=True):
     version: str = ""
     fields: str = ""
     is_ending: bool = False
-    state: ObjectState = statuses.ObjectState()
+    state: ObjectState = ObjectState()
 
 
 class Entry(Struct, kw_only=True):

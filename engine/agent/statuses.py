@@ -10,29 +10,11 @@ from typing import Final
 import msgspec
 from msgspec import Struct, structs
 
+from engine.agent.messages import ObjectState
 from engine.objects import bindings, status_fields
 from events import shapes, status_values
 from events.json_values import Json, as_count, without_nulls
 from events.kube_objects import KubeObject
-
-
-class ObjectState(Struct, frozen=True, kw_only=True):
-    """The state of an object in a member: numbers of replicas, health, status and generations.
-
-    ``values`` are the status values that the kind's interpreter requests, by JSON path. ``status`` is the whole
-    status as JSON, for custom kinds without such values.
-    ``generation`` and ``observed_generation`` are 0 for kinds whose reported status has no generation.
-    """
-
-    replicas: int = 0
-    updated: int = 0
-    ready: int = 0
-    available: int = 0
-    healthy: bool = True
-    values: dict[str, str] = {}
-    generation: int = 0
-    observed_generation: int = 0
-    status: str = ""
 
 
 def object_state(value: KubeObject, reading: shapes.Reading | None = None) -> ObjectState:

@@ -4,9 +4,9 @@ from typing import Annotated, Final
 from urllib.parse import quote
 
 from cyclopts import Parameter, validators
-from msgspec import Struct
 
 from engine.cli import failures, options, output, table_rows
+from engine.cli.server_reads import Page
 from engine.http.query.member_routes import FaultRequest
 from engine.simulation.listed_statuses import FaultKind, MemberStatus
 
@@ -22,13 +22,9 @@ Member = Annotated[str, Parameter(help="Name of the simulated cluster.")]
 _COLUMNS: Final = ("NAME", "JOINED", "FAULTS", "START-UP", "WORKLOADS")
 
 
-class _Members(Struct):
-    items: list[MemberStatus]
-
-
 def members(*, server: options.Server = options.SERVER) -> None:
     with server.client() as client:
-        answer = client.find("members", _Members)
+        answer = client.find("members", Page[MemberStatus])
     if answer is None:
         raise failures.Failure("no members are simulated here", "start the server without --no-members")
     server.show(answer.items, _show)
@@ -46,13 +42,13 @@ def fault(
         raise failures.usage("down has no amount", f"reballast fault {member} down")
     request = FaultRequest(kind=kind, amount=amount)
     with server.client() as client:
-        answer = client.post(f"members/{quote(member, safe='')}/fault", request, _Members)
+        answer = client.post(f"members/{quote(member, safe='')}/fault", request, Page[MemberStatus])
     server.show(answer.items, _show)
 
 
 def heal(member: Member, /, *, server: options.Server = options.SERVER) -> None:
     with server.client() as client:
-        answer = client.post(f"members/{quote(member, safe='')}/heal", {}, _Members)
+        answer = client.post(f"members/{quote(member, safe='')}/heal", {}, Page[MemberStatus])
     server.show(answer.items, _show)
 
 

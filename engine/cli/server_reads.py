@@ -35,10 +35,6 @@ class Page(Struct, Generic[_Item], rename={"continue_": "continue"}):
     continue_: str = ""
 
 
-class _Workloads(Struct):
-    items: list[WorkloadStatus]
-
-
 def is_pod(kind_name: str) -> bool:
     """Whether this is a name of the kind Pod: pods are read from the members."""
     return kind_name.lower() in {"pod", "pods", "po"}
@@ -95,7 +91,7 @@ def entries(client: Client, path: str, *, start: int = 0, **query: Parameter) ->
 def since_ms(client: Client, namespace: str) -> dict[str, dict[str, int]]:
     """Creation times (ms since 1970) of workloads, by binding key and simulated member; empty without members."""
     times: dict[str, dict[str, int]] = {}
-    running = client.find("members/workloads", _Workloads, namespace=namespace)
+    running = client.find("members/workloads", Page[WorkloadStatus], namespace=namespace)
     for workload in running.items if running else ():
         times.setdefault(workload.key, {})[workload.cluster] = workload.created_ms
     return times

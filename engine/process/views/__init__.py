@@ -9,3 +9,19 @@ parent: the number up to which the tables are folded, first when the tables exis
 cannot be read; ``unwritable REASON`` whenever the tables cannot be written, for example because the disk is
 full. The child exits when its input ends, so it never outlives its parent.
 """
+
+from typing import Final
+
+CORRUPTED: Final = b"corrupted "
+UNWRITABLE: Final = b"unwritable "
+
+LOG_VARIABLE: Final = "REBALLAST_VIEWS_LOG"
+"""Environment variable with the address of a log on Kafka, for the child.
+
+Not an argument: other users can read the password in a command line.
+"""
+
+
+def number(value: int) -> bytes:
+    """Return the line for a sequence number of the log."""
+    return b"%d\n" % value

@@ -12,8 +12,7 @@ from typing import Final
 from engine import diagnostics, private_files
 from engine.log import port, sqlite_reading
 from engine.log.kafka import address
-from engine.process import interpreter_settings
-from engine.process.views import line_protocol
+from engine.process import interpreter_settings, views
 from engine.text_lines import Lines
 from events.validation import manifests
 from projections import runner, store
@@ -34,7 +33,7 @@ def main(directory: Path) -> None:
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, signal.SIG_IGN)
     interpreter_settings.tune()
-    where = os.environ.get(line_protocol.LOG_VARIABLE)
+    where = os.environ.get(views.LOG_VARIABLE)
     with _only_child(directory):
         asyncio.run(_follow(directory) if where is None else _follow_kafka(directory, address.parse(where)))
 
@@ -94,9 +93,9 @@ async def _fold_and_report(log: runner.Source, path: Path) -> None:
         projector = await _opened_at_last(log, path)
     except _UNREADABLE as error:
         # The last folded record is read to find out whether the tables belong to this log.
-        _report_error(line_protocol.CORRUPTED, error)
+        _report_error(views.CORRUPTED, error)
         return
-    _write_line(line_protocol.number(projector.folded))
+    _write_line(views.number(projector.folded))
     reporting = asyncio.create_task(_report_progress(projector))
     try:
         await _fold(projector)
@@ -136,7 +135,7 @@ async def _opened_at_last(log: runner.Source, path: Path) -> runner.Projector:
         try:
             return await _opened(log, path)
         except ProjectionError as error:
-            _report_error(line_protocol.UNWRITABLE, error)
+            _report_error(views.UNWRITABLE, error)
             await asyncio.sleep(port.AFTER_FAILURE_S)
 
 
@@ -165,10 +164,10 @@ async def _fold(projector: runner.Projector) -> None:
         try:
             await projector.run()
         except UnwritableError as error:
-            _report_error(line_protocol.UNWRITABLE, error)
+            _report_error(views.UNWRITABLE, error)
             await asyncio.sleep(port.AFTER_FAILURE_S)
         except _UNREADABLE as error:
-            _report_error(line_protocol.CORRUPTED, error)
+            _report_error(views.CORRUPTED, error)
             return
 
 
@@ -177,7 +176,7 @@ async def _report_progress(projector: runner.Projector) -> None:
     while True:
         await projector.wait_folded(reported + 1)
         reported = projector.folded
-        _write_line(line_protocol.number(reported))
+        _write_line(views.number(reported))
 
 
 def _report_error(prefix: bytes, error: Exception) -> None:

@@ -14,7 +14,7 @@ from anyio.abc import Process
 
 from engine import diagnostics, shared_waits
 from engine.log import port
-from engine.process.views import line_protocol
+from engine.process import views
 from engine.text_lines import Lines
 from projections import store
 
@@ -36,7 +36,7 @@ class RemoteViews:
     def __init__(self, log: port.NumberedLog, directory: Path, where: str | None = None) -> None:
         self._log = log
         self._directory = directory
-        self._environment = os.environ | ({} if where is None else {line_protocol.LOG_VARIABLE: where})
+        self._environment = os.environ | ({} if where is None else {views.LOG_VARIABLE: where})
         self._end = shared_waits.EndSignal(-1)
         self._store: store.Reader | None = None
         # When the current stall began; None: no stall.
@@ -107,7 +107,7 @@ class RemoteViews:
         number = self._log.last_number()
         try:
             while process.stdin is not None:
-                await process.stdin.send(line_protocol.number(number))
+                await process.stdin.send(views.number(number))
                 await self._log.wait(number)
                 number = self._log.last_number()
         except anyio.BrokenResourceError:
@@ -123,10 +123,10 @@ class RemoteViews:
             except anyio.EndOfStream:
                 return None
             for line in batch:
-                if line.startswith(line_protocol.CORRUPTED):
-                    return line.removeprefix(line_protocol.CORRUPTED).decode()
-                if line.startswith(line_protocol.UNWRITABLE):
-                    self._fail(f"{line.removeprefix(line_protocol.UNWRITABLE).decode()}; {_REMEDY}")
+                if line.startswith(views.CORRUPTED):
+                    return line.removeprefix(views.CORRUPTED).decode()
+                if line.startswith(views.UNWRITABLE):
+                    self._fail(f"{line.removeprefix(views.UNWRITABLE).decode()}; {_REMEDY}")
                     continue
                 # Reads must not go back in time: use the tables of a new child only once they include all records
                 # that the former child's tables included.
