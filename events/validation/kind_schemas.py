@@ -23,7 +23,7 @@ from typing import Final, Literal
 import msgspec
 from msgspec import Struct, field
 
-from events.json_values import Json, object_at, objects_at, texts
+from events.json_values import Json, object_at, objects_at
 from events.validation import names
 from events.validation.schema import AnyValue, Fields, Flag, Form, Integer, List, Table, Text
 
@@ -71,17 +71,6 @@ def types() -> Mapping[str, Json]:
 def form(name: str) -> Fields:
     """Return the form of a type, with which its values are checked."""
     return _fields(msgspec.convert(_merged(name), Schema))
-
-
-@cache
-def choices(name: str) -> Mapping[str, tuple[str, ...]]:
-    """Return the allowed values of a type's fields with an ``enum``, by field; empty for Kubernetes' own types."""
-    fields = object_at(types().get(name, {}), "properties")
-    return {
-        field: tuple(texts(written["enum"]))
-        for field, field_schema in fields.items()
-        if "enum" in (written := object_at(field_schema))
-    }
 
 
 @cache

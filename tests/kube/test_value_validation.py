@@ -13,6 +13,10 @@ def wrong(group: str, plural: str, spec: Json) -> list[str]:
     return [cause.text for cause in value_faults({"metadata": {}, "spec": spec}, resource.schema)]
 
 
+def mistyped(path: str, actual: str, expected: str) -> str:
+    return f'{path}: Invalid value: "{actual}": {path} in body must be of type {expected}: "{actual}"'
+
+
 SCALED: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 
 
@@ -24,19 +28,19 @@ SCALED: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
         ({"scaleTargetRef": {"name": "a"}, "maxReplicas": 1}, ["spec.scaleTargetRef.kind: Required value"]),
         (
             {"scaleTargetRef": SCALED, "maxReplicas": "3"},
-            ['spec.maxReplicas: Invalid value: "3": spec.maxReplicas in body must be of type integer'],
+            [mistyped("spec.maxReplicas", "string", "integer")],
         ),
         (
             {"scaleTargetRef": SCALED, "maxReplicas": True},
-            ["spec.maxReplicas: Invalid value: true: spec.maxReplicas in body must be of type integer"],
+            [mistyped("spec.maxReplicas", "boolean", "integer")],
         ),
         (
             {"scaleTargetRef": 7, "maxReplicas": 1},
-            ["spec.scaleTargetRef: Invalid value: 7: spec.scaleTargetRef in body must be of type object"],
+            [mistyped("spec.scaleTargetRef", "integer", "object")],
         ),
         (
             {"scaleTargetRef": SCALED, "maxReplicas": 1, "metrics": {}},
-            ["spec.metrics: Invalid value: {}: spec.metrics in body must be of type array"],
+            [mistyped("spec.metrics", "object", "array")],
         ),
     ],
 )

@@ -1,35 +1,28 @@
 """Unknown fields and invalid values of an object, by the schema of its kind.
 
 Unknown fields are returned or removed; the caller applies the ``fieldValidation`` mode of the request (Strict, Warn,
-Ignore). Values are validated as the API server validates custom resources: types, required fields and enumerations.
-Only kinds that no decider reads are validated here. The rules of the other kinds are in
-``events.validation.manifests``.
+Ignore). Values are validated as the API server validates custom resources (``structural``). Only kinds that no decider
+reads are validated here. The rules of the other kinds are in ``events.validation.manifests``.
 """
 
-from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
-from engine.kubeapi.errors import causes
+from engine.kubeapi.admission import structural
+from engine.kubeapi.errors.messages import bounded
 from engine.kubeapi.errors.status_objects import Cause
-from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Scalar, Schema
-from engine.kubeapi.schema.types.parsing import resolved, schema_below
+from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Named, Scalar, Schema
+from engine.kubeapi.schema.types.parsing import named, resolved, schema_below
 from events import limits
 from events.json_values import Json, as_list, as_object, is_container, object_at
 from events.validation import kind_schemas
 
-_TYPES: Final[dict[str, tuple[str, tuple[type, ...]]]] = {
-    "str": ("string", (str,)),
-    "bytes": ("string", (str,)),
-    "time": ("string", (str,)),
-    "micro": ("string", (str,)),
-    "int": ("integer", (int,)),
-    "float": ("number", (int, float)),
-    "bool": ("boolean", (bool,)),
-    "quantity": ("string or number", (str, int, float)),
-    "intstr": ("integer or string", (int, str)),
+_TYPES: Final = {
+    **dict.fromkeys(("str", "bytes", "time", "micro"), "string"),
+    "int": "integer",
+    "float": "number",
+    "bool": "boolean",
 }
-_SERVERS: Final = ("apiVersion", "kind", "metadata", "status")
-"""Top-level fields that ``value_faults`` skips, because they are validated elsewhere or not written by clients."""
 
 
 def unknown_fields(value: object, schema: Schema) -> list[str]:
@@ -86,62 +79,54 @@ def _pruned(value: object, schema: Schema) -> object:
 
 
 def value_faults(value: Json, schema: Schema) -> list[Cause]:
-    """Return the errors of an object's values: missing fields first, then in field order."""
-    type_schema = resolved(schema)
-    if not isinstance(type_schema, Fields):
-        return []
-    fields = {name: field for name, field in type_schema.fields.items() if name not in _SERVERS}
-    missing = [
-        causes.required(name) for name, field in fields.items() if field.required and name not in value
-    ]
-    wrong = [
-        cause
-        for name, field in fields.items()
-        if name in value
-        for cause in _value_faults(value[name], field.schema, name)
-    ]
-    return [*missing, *wrong]
+    """Return the errors of an object's values, as of a custom resource whose definition has the schema of its kind."""
+    return bounded(structural.faults(value, _structure(schema.name))) if isinstance(schema, Named) else []
 
 
-def _value_faults(value: object, schema: Schema, path: str) -> Iterator[Cause]:
-    type_schema, fields, items = resolved(schema), as_object(value), as_list(value)
-    match type_schema:
-        case Fields() | MapOf() if fields is None:
-            yield _mistyped(value, path, "object")
-        case ListOf() if items is None:
-            yield _mistyped(value, path, "array")
+@cache
+def _structure(name: str, above: frozenset[str] = frozenset()) -> Json:
+    """Return a type as a schema without references; any value may be in a type that contains itself."""
+    if name in above:
+        return {}
+    inside = above | {name}
+    written = kind_schemas.types().get(name)
+    return _of_schema(named(name), inside) if written is None else _of_written(written, inside)
+
+
+def _of_written(written: Json, above: frozenset[str]) -> Json:
+    """Return a schema of the control plane's kinds without references."""
+    if "$ref" in written:
+        return _structure(str(written["$ref"]), above)
+    if written.get("format") == "quantity":
+        return {"x-kubernetes-int-or-string": True}
+    below: Json = {
+        key: _of_written(object_at(written, key), above)
+        for key in ("items", "additionalProperties")
+        if as_object(written.get(key)) is not None
+    }
+    fields = object_at(written, "properties")
+    properties = {name: _of_written(object_at(field), above) for name, field in fields.items()}
+    return {**written, **below, "properties": properties}
+
+
+def _of_schema(schema: Schema, above: frozenset[str]) -> Json:
+    """Return a schema of Kubernetes' own kinds, whose scalars are decoded by type before they get here."""
+    match schema:
+        case Named():
+            return _structure(schema.name, above)
         case Fields():
-            yield from _of_fields(fields or {}, type_schema, path)
-        case MapOf():
-            for name, item in (fields or {}).items():
-                yield from _value_faults(item, type_schema.value, f"{path}.{name}")
+            return {
+                "type": "object",
+                "properties": {
+                    name: _of_schema(field.schema, above) for name, field in schema.fields.items()
+                },
+                "required": [name for name, field in schema.fields.items() if field.required],
+            }
         case ListOf():
-            for index, item in enumerate(items or []):
-                yield from _value_faults(item, type_schema.item, f"{path}[{index}]")
+            return {"type": "array", "items": _of_schema(schema.item, above)}
+        case MapOf():
+            return {"type": "object", "additionalProperties": _of_schema(schema.value, above)}
         case Scalar():
-            type_word, types = _TYPES[type_schema.form]
-            is_flag = isinstance(value, bool)
-            if not isinstance(value, types) or (is_flag and type_schema.form != "bool"):
-                yield _mistyped(value, path, type_word)
+            return {"type": _TYPES[schema.form]} if schema.form in _TYPES else {}
         case _:
-            return
-
-
-def _of_fields(document: Json, fields: Fields, path: str) -> Iterator[Cause]:
-    allowed = kind_schemas.choices(fields.name)
-    for name, field in fields.fields.items():
-        below = f"{path}.{name}"
-        value = document.get(name)
-        if value is None:
-            if field.required:
-                yield causes.required(below)
-            continue
-        yield from _value_faults(value, field.schema, below)
-        choices = allowed.get(name)
-        if choices and isinstance(value, str) and value not in choices:
-            yield causes.unsupported(below, value, choices)
-
-
-def _mistyped(value: object, path: str, word: str) -> Cause:
-    cause = causes.invalid(path, value, f"{path} in body must be of type {word}")
-    return Cause(field=path, reason="FieldValueTypeInvalid", message=cause.message)
+            return {}
