@@ -53,7 +53,8 @@ class Filters(Struct, frozen=True, kw_only=True):
         """Whether a record is exported."""
         if self.topics and record.topic not in self.topics:
             return False
-        if self.namespaces and _namespace_of(record) not in self.namespaces:
+        subject = attributes.get(record, "subject") or record.key
+        if self.namespaces and keys.namespace_of(subject) not in self.namespaces:
             return False
         if self.since_ms is None and self.until_ms is None:
             return True
@@ -198,11 +199,6 @@ def _add_file(
     manifest = structs.replace(manifest, number=last[0], checksum=last[1])
     private_files.write(directory / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
     return manifest
-
-
-def _namespace_of(record: StoredRecord) -> str:
-    """Return the namespace in the subject of an event; empty for objects without one."""
-    return keys.namespace_of(attributes.get(record, "subject") or record.key)
 
 
 async def load(log: port.NumberedLog, directory: Path, progress: Progress) -> int:

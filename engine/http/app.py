@@ -23,8 +23,7 @@ from engine.http.pages import errors, prediction_routes
 from engine.http.pages import routes as pages_routes
 from engine.http.plans import jobs, planned_requests
 from engine.http.plans import routes as plan_routes
-from engine.http.query import health, live_feed, member_routes
-from engine.http.query import routes as query_routes
+from engine.http.query import health, live_feed, member_routes, queries
 from engine.http.services import Services
 from engine.http.sessions import Sessions
 from engine.log.port import LogCutError, LogError
@@ -56,7 +55,7 @@ def create_app(
     made_plans = jobs.Jobs(services.planner, plan_routes.now_ms, services.requested_drills)
     return Starlette(
         routes=[
-            *query_routes.routes(services),
+            *queries.routes(services),
             live_feed.route(services),
             *member_routes.routes(members),
             *agents_routes.routes(services),
@@ -88,12 +87,8 @@ def create_app(
 
 
 async def _openapi(_request: Request) -> Response:
-    body = await anyio.to_thread.run_sync(_describe)
+    body = await anyio.to_thread.run_sync(lambda: msgspec.json.encode(openapi.document()))
     return Response(body, media_type="application/json")
-
-
-def _describe() -> bytes:
-    return msgspec.json.encode(openapi.document())
 
 
 async def _refuse_host(request: Request, host: str) -> Response:

@@ -109,7 +109,8 @@ def _route_paths() -> Paths:
             "responses": _responses(_success(route), *route.refusals, status=route.status),
         }
         if route.request is not None:
-            operation["requestBody"] = _body(route.request)
+            schema: Json = {"$ref": schemas.REF.format(name=route.request.__name__)}
+            operation["requestBody"] = {"required": True, "content": {records.JSON: {"schema": schema}}}
         path = PREFIX + _PARAMETER.sub(r"{\1}", route.path)
         paths.setdefault(path, {})[route.method.lower()] = operation
     return paths
@@ -136,9 +137,10 @@ def _items(name: str) -> Response:
 
 def _other_paths() -> Paths:
     feed: Response = {"description": "The feed.", "content": {"text/event-stream": {}}}
-    ready, not_ready, figures = (
-        _text(description) for description in ("Ready.", "Not ready yet.", "Metrics.")
-    )
+    content: dict[str, MediaType] = {_TEXT: {"schema": {"type": "string"}}}
+    ready: Response = {"description": "Ready.", "content": content}
+    not_ready: Response = {"description": "Not ready yet.", "content": content}
+    figures: Response = {"description": "Metrics.", "content": content}
     return {
         f"{PREFIX}/live": {
             "get": {
@@ -154,10 +156,6 @@ def _other_paths() -> Paths:
         },
         "/metrics": {"get": {"operationId": "metrics", "responses": _responses(figures)}},
     }
-
-
-def _text(description: str) -> Response:
-    return {"description": description, "content": {_TEXT: {"schema": {"type": "string"}}}}
 
 
 def _path_parameters(path: str) -> list[Parameter]:
@@ -181,11 +179,6 @@ def _parameters(query: type[msgspec.Struct]) -> list[Parameter]:
 def _content(name: str, description: str = "The response.", media_type: str = records.JSON) -> Response:
     schema: Json = {"$ref": schemas.REF.format(name=name)}
     return {"description": description, "content": {media_type: {"schema": schema}}}
-
-
-def _body(request: type[msgspec.Struct]) -> RequestBody:
-    schema: Json = {"$ref": schemas.REF.format(name=request.__name__)}
-    return {"required": True, "content": {records.JSON: {"schema": schema}}}
 
 
 def _responses(success: Response, *refusals: int, status: int = 200) -> dict[str, Response]:

@@ -14,16 +14,7 @@ from engine.domain import namespaces
 from engine.kubeapi.errors.status_objects import in_terminating_namespace, namespace_not_found
 from engine.log import port
 from engine.writing import object_changes, tracing
-from engine.writing.mutations import (
-    Action,
-    Mutated,
-    Mutation,
-    Problem,
-    StoredState,
-    Target,
-    Verdict,
-    Written,
-)
+from engine.writing.mutations import Action, Mutated, Mutation, Problem, StoredState, Target, Verdict, Written
 from events import catalogue, codec, keys, records, shapes, times, topics
 from events.tracing import Trace
 from projections import clusters
@@ -236,7 +227,9 @@ class WriteExecution:
         for attempt in attempts:
             target = attempt.mutation.target
             current = stored.get(target.key)
-            outcome = await loop_share.apart(_size(attempt, current), _outcome, attempt.mutation, stored)
+            stored_bytes = len(current.manifest) if isinstance(current, StoredObject) else 0
+            size = max(stored_bytes, attempt.body_bytes)
+            outcome = await loop_share.apart(size, _outcome, attempt.mutation, stored)
             # The views may include records after ``ends``. If the object that was read is from such a record, search
             # for other writes from that record on.
             start = max(ends.get(target.slot, 0), _version(current))
@@ -356,11 +349,6 @@ def _separate(waiting: Sequence[Attempt]) -> tuple[list[Attempt], list[Attempt]]
         # Mark the object of a waiting attempt too: a later attempt on the same object must not overtake it.
         busy.add(target.key)
     return attempts, later
-
-
-def _size(attempt: Attempt, current: StoredState) -> int:
-    stored_bytes = len(current.manifest) if isinstance(current, StoredObject) else 0
-    return max(stored_bytes, attempt.body_bytes)
 
 
 def _outcome(mutation: Mutation, stored: dict[str, StoredState]) -> Mutated | Problem | Exception:

@@ -17,16 +17,7 @@ from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.values import resource_versions
 from engine.writing import cluster_changes, cluster_status
-from engine.writing.mutations import (
-    Action,
-    Edit,
-    Edited,
-    Mutated,
-    Problem,
-    StoredState,
-    Target,
-    not_found,
-)
+from engine.writing.mutations import Action, Edit, Edited, Mutated, Problem, StoredState, Target, not_found
 from events import keys, kube_objects, limits, policies, records, shapes, specs, times
 from events.json_values import Json, decoded, object_at
 from events.kube_objects import KubeObject
@@ -198,7 +189,13 @@ class Removal(Struct, frozen=True, kw_only=True):
         if not stays:
             event = _deleted(self.target, live, version)
             return Mutated(action=Action.DELETED, value=live, events=(event,))
-        value = _marked(live, self.now_ms).with_metadata({"generation": _generation(stored) + 1})
+        value = live.with_metadata(
+            {
+                "deletionTimestamp": times.to_seconds_text(self.now_ms),
+                "deletionGracePeriodSeconds": 0,
+                "generation": _generation(stored) + 1,
+            }
+        )
         event = verdicts.APPLIED[self.target.route](manifest=msgspec.Raw(manifest(value)), expects=version)
         return Mutated(action=Action.MARKED, value=value, events=(event,))
 
@@ -311,12 +308,6 @@ def _check_name(target: Target, stored: StoredObject) -> None:
             f"{head.api_version} {head.kind} {head.name}; delete this one first, or use another name"
         )
         raise StatusError(409, "Conflict", message)
-
-
-def _marked(value: KubeObject, now_ms: int) -> KubeObject:
-    """Return the object marked as terminating: with a deletionTimestamp."""
-    stamp = times.to_seconds_text(now_ms)
-    return value.with_metadata({"deletionTimestamp": stamp, "deletionGracePeriodSeconds": 0})
 
 
 def is_finalized(value: KubeObject) -> bool:

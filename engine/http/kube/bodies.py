@@ -149,27 +149,18 @@ def _json_of(raw: bytes, resource: Resource) -> Json:
         raise body_checks.unrecognized(resource, message, raw) from None
 
 
-class Preconditions(Struct, frozen=True):
-    """The uid and the resourceVersion that an object must have; an empty one matches any object."""
-
-    uid: str = ""
-    resource_version: str = ""
-
-
-NO_PRECONDITIONS: Final = Preconditions()
-
-
 class DeleteOptions(Struct, frozen=True, kw_only=True):
     """The options of a deletion.
 
     With ``orphans`` the API server keeps the dependents of the object; with ``is_foreground`` it deletes the dependents
-    before the object.
+    before the object. ``uid`` and ``resource_version`` are those that the object must have, empty for any.
     """
 
     dry_run: bool = False
     orphans: bool = False
     is_foreground: bool = False
-    preconditions: Preconditions = NO_PRECONDITIONS
+    uid: str = ""
+    resource_version: str = ""
 
 
 async def deletion_options(request: Request) -> DeleteOptions:
@@ -202,9 +193,8 @@ def _checked(fields: Json, request: Request) -> DeleteOptions:
         dry_run=dry_run == ["All"] or query(request).dry_run,
         orphans=policy == "Orphan" or fields.get("orphanDependents") is True,
         is_foreground=policy == "Foreground",
-        preconditions=Preconditions(
-            str(required.get("uid") or ""), str(required.get("resourceVersion") or "")
-        ),
+        uid=str(required.get("uid") or ""),
+        resource_version=str(required.get("resourceVersion") or ""),
     )
 
 

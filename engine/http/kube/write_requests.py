@@ -121,14 +121,13 @@ class WriteRequests:
 
     async def _remove(self, write: WriteRequest, options: bodies.DeleteOptions) -> Status | KubeObject:
         """Delete an object; return the Status or object for the response."""
-        resource, target, required = write.resource, _target(write), options.preconditions
-        dry_run = options.dry_run
+        resource, target, dry_run = write.resource, _target(write), options.dry_run
         preconditions = Preconditions(
             resource=resource,
-            uid=required.uid,
-            resource_version=required.resource_version,
+            uid=options.uid,
+            resource_version=options.resource_version,
             # Another replica may have returned a version that this server does not know yet.
-            newest=await self._plane.newest() if required.resource_version else 0,
+            newest=await self._plane.newest() if options.resource_version else 0,
         )
         if resource.is_event and self._event_writes is not None:
             return await self._event_writes.remove(write, preconditions, dry_run=dry_run)

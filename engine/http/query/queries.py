@@ -1,20 +1,24 @@
-"""The queries: path, parameters, response type and implementation of each. No HTTP here.
+"""The queries: path, parameters, response type and implementation of each.
 
-The routes, the OpenAPI document and the tests are generated from the table ``QUERIES``.
+The routes (GET under ``/api/v1``), the OpenAPI document and the tests are generated from the table ``QUERIES``.
 """
 
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
+import anyio.to_thread
 import msgspec
 from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from engine.http.errors import RefusalError
 from engine.http.query import parameters, record_pages, response_types, shard_lag
-from engine.http.query.api_routes import ApiRoute
+from engine.http.query.api_routes import PREFIX, ApiRoute, read_query
 from engine.http.query.view_reads import Reader
-from engine.http.services import Inquiry
+from engine.http.services import Inquiry, Services
 from engine.writing.read_side import ReadSide
 from events.json_values import Json
 from events.kube_objects import KubeObject
@@ -41,6 +45,24 @@ class QueryRoute(ApiRoute, frozen=True, kw_only=True):
     """One query, and the function that answers it."""
 
     answer: Callable[[QueryRequest[Any]], Awaitable[object]]
+
+
+def routes(services: Services) -> list[Route]:
+    reader = Reader(services, services.as_of_views)
+    return [_route(query_route, services, reader) for query_route in QUERIES]
+
+
+def _route(query_route: QueryRoute, services: Services, reader: Reader) -> Route:
+    async def answer(request: Request) -> Response:
+        options = read_query(request, query_route.query)
+        named = next(iter(request.path_params.values()), "")
+        result = await query_route.answer(
+            QueryRequest(options, str(named), services, services.inquiry, reader)
+        )
+        body = await anyio.to_thread.run_sync(response_types.encode, result)
+        return Response(body, media_type="application/json")
+
+    return Route(PREFIX + query_route.path, answer, methods=["GET"])
 
 
 async def _bindings(request: QueryRequest[parameters.BindingsQuery]) -> response_types.Listing:
@@ -171,7 +193,7 @@ def _kind(name: str) -> str:
     return known.kind if known else name
 
 
-def _route(
+def _query(
     path: str,
     summary: str,
     takes: type[_Options],
@@ -188,53 +210,53 @@ _get_cluster = _find_by_name(query.get_cluster, "the cluster")
 _get_rebalancer = _find_by_name(query.get_rebalancer, "the rebalancer")
 
 QUERIES: Final[tuple[QueryRoute, ...]] = (
-    _route("/bindings", "List bindings by page.", parameters.BindingsQuery, _LIST, _bindings),
-    _route("/bindings/{key:path}", "A binding.", parameters.ObjectQuery, _ANY, _get_binding),
-    _route("/rebalancers", "List rebalancers by page.", parameters.PageQuery, _LIST, _rebalancers),
-    _route(
+    _query("/bindings", "List bindings by page.", parameters.BindingsQuery, _LIST, _bindings),
+    _query("/bindings/{key:path}", "A binding.", parameters.ObjectQuery, _ANY, _get_binding),
+    _query("/rebalancers", "List rebalancers by page.", parameters.PageQuery, _LIST, _rebalancers),
+    _query(
         "/rebalancers/{name}",
         "A rebalancer and the result of each of its workloads.",
         parameters.ObjectQuery,
         _ANY,
         _get_rebalancer,
     ),
-    _route("/clusters", "List clusters by page.", parameters.ClustersQuery, _LIST, _clusters),
-    _route("/clusters/{name}", "A cluster.", parameters.ObjectQuery, _ANY, _get_cluster),
-    _route("/objects", "List objects of any kind by page.", parameters.ObjectsQuery, _LIST, _objects),
-    _route("/works", "List works: the workloads assigned to clusters.", parameters.WorksQuery, _LIST, _works),
-    _route("/timeline/{key:path}", "All records about a key.", parameters.TimelineQuery, _ENTRIES, _timeline),
-    _route(
+    _query("/clusters", "List clusters by page.", parameters.ClustersQuery, _LIST, _clusters),
+    _query("/clusters/{name}", "A cluster.", parameters.ObjectQuery, _ANY, _get_cluster),
+    _query("/objects", "List objects of any kind by page.", parameters.ObjectsQuery, _LIST, _objects),
+    _query("/works", "List works: the workloads assigned to clusters.", parameters.WorksQuery, _LIST, _works),
+    _query("/timeline/{key:path}", "All records about a key.", parameters.TimelineQuery, _ENTRIES, _timeline),
+    _query(
         "/rejections", "List rejected inputs, with the reasons.", parameters.PageQuery, _LIST, _rejections
     ),
-    _route(
+    _query(
         "/lag",
         "How far projections and shards are behind the log.",
         parameters.Query,
         response_types.Lag,
         _lag,
     ),
-    _route(
+    _query(
         "/counts",
         "Numbers of records by type, verdict, trigger and failure.",
         parameters.ObjectQuery,
         response_types.Counts,
         _counts,
     ),
-    _route(
+    _query(
         "/moment",
         "The last record at a number, position or instant.",
         parameters.ObjectQuery,
         response_types.Moment,
         _instant,
     ),
-    _route("/log", "The records of the log.", parameters.LogQuery, _ENTRIES, _log),
-    _route(
+    _query("/log", "The records of the log.", parameters.LogQuery, _ENTRIES, _log),
+    _query(
         "/explain/{key:path}",
         "Explain the scheduling decision of a binding.",
         parameters.ObjectQuery,
         _ANY,
         _explain,
     ),
-    _route("/verify", "Verify the log by computing every step again.", parameters.VerifyQuery, _ANY, _verify),
+    _query("/verify", "Verify the log by computing every step again.", parameters.VerifyQuery, _ANY, _verify),
 )
 """All queries; each is a GET under ``/api/v1``."""

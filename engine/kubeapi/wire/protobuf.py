@@ -187,7 +187,9 @@ class _Reader:
         where = f"{path}.{shortened(name)}"
         if isinstance(item, ListOf):
             # A map value cannot be a list in protobuf; Kubernetes wraps it in a message.
-            entries = self.message(_bytes(parts.get(2, b""), where), _wrapped(item), where, depth - 1)
+            wire = {1: WireField(name="items", field=Field(schema=item))}
+            wrapped = Fields(name="items", fields={}, wire=wire)
+            entries = self.message(_bytes(parts.get(2, b""), where), wrapped, where, depth - 1)
             return name, entries.get("items", [])
         absent: Value = 0 if isinstance(item, Scalar) and item.form in {"int", "bool"} else b""
         return name, self._value(parts.get(2, absent), item, where, depth)
@@ -209,10 +211,6 @@ def _raw(value: Value, path: str) -> object:
         return msgspec.json.decode(raw)
     except DECODING_ERRORS:
         raise ProtobufError(path, "carries no JSON, or JSON that is nested too deeply") from None
-
-
-def _wrapped(schema: ListOf) -> Fields:
-    return Fields(name="items", fields={}, wire={1: WireField(name="items", field=Field(schema=schema))})
 
 
 def _is_included(value: object, known: WireField) -> bool:

@@ -160,7 +160,8 @@ def with_certificate(value: KubeObject, now_ms: int, sign: Sign | None) -> KubeO
     Without ``sign`` the request is returned unchanged.
     """
     status = value.object_at("status")
-    is_open = _kinds(value) & {*_DECISIONS, "Failed"} == {"Approved"} and not status.get("certificate")
+    conditions = {str(condition.get("type")) for condition in objects_at(status, "conditions")}
+    is_open = conditions & {*_DECISIONS, "Failed"} == {"Approved"} and not status.get("certificate")
     if sign is None or not is_open or _signer(value) != _SIGNER:
         return value
     seconds = value.at("spec", "expirationSeconds")
@@ -233,11 +234,6 @@ def _decision_faults(decisions: list[Json], known: list[Json]) -> list[Cause]:
         if condition.get("status") != "True"
     ]
     return result
-
-
-def _kinds(value: KubeObject) -> set[str]:
-    """The types of the conditions of a request."""
-    return {str(condition.get("type")) for condition in value.objects_at("status", "conditions")}
 
 
 def _signer(value: KubeObject) -> str:

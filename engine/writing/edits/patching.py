@@ -10,13 +10,7 @@ from engine.kubeapi.patching import patches, strategic_merge
 from engine.kubeapi.requests import body_checks
 from engine.kubeapi.schema import type_errors
 from engine.kubeapi.values import go_texts
-from engine.writing.edits.objects import (
-    RequestedEdit,
-    Writer,
-    check_metadata,
-    completed,
-    with_known_fields,
-)
+from engine.writing.edits.objects import RequestedEdit, Writer, check_metadata, completed, with_known_fields
 from engine.writing.mutations import Edited
 from events import limits, records
 from events.json_values import as_list, as_object, object_at

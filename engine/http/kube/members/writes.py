@@ -16,13 +16,7 @@ from starlette.responses import Response
 
 from engine import loop_share
 from engine.domain import namespaces
-from engine.http.kube import (
-    bodies,
-    bootstrap_objects,
-    list_responses,
-    rendering,
-    requests,
-)
+from engine.http.kube import bodies, bootstrap_objects, list_responses, rendering, requests
 from engine.http.kube.members.plane import MemberPlane
 from engine.http.kube.write_parsing import Parsing, WriteRequest
 from engine.kubeapi.conversion import scales, versions
@@ -30,13 +24,7 @@ from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Status, StatusError
 from engine.kubeapi.rights.rbac import Rights, User
 from engine.kubeapi.schema.resources import ApiPath, Resource
-from engine.simulation import (
-    disruption_budgets,
-    garbage_collection,
-    kept_fields,
-    lists,
-    quotas,
-)
+from engine.simulation import disruption_budgets, garbage_collection, kept_fields, lists, quotas
 from engine.simulation.state import Unmanaged
 from engine.works import templates
 from engine.writing import object_changes
@@ -107,7 +95,7 @@ class MemberWrites:
             if found_pod is not None and not disruption_budgets.allows(self._plane.state(), found_pod):
                 message = "Cannot evict pod as it would violate the pod's disruption budget."
                 raise StatusError(429, "TooManyRequests", message)
-            required = bodies.DeleteOptions(dry_run=options.dry_run, preconditions=options.preconditions)
+            required = structs.replace(options, orphans=False, is_foreground=False)
             await self._remove(resource, api_path.namespace, api_path.name, required)
         return rendering.answer(
             {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}, 201
@@ -167,9 +155,8 @@ class MemberWrites:
 
         Return the Status or object for the response, and a warning (empty: none).
         """
-        required = options.preconditions
         preconditions = object_changes.Preconditions(
-            resource=resource, uid=required.uid, resource_version=required.resource_version
+            resource=resource, uid=options.uid, resource_version=options.resource_version
         )
         live = await self._plane.get(resource, namespace, name)
         if live is None:

@@ -155,7 +155,11 @@ def _peer(peer: Json, path: str) -> Iterator[Cause]:
         where, part = f"{path}.ipBlock.except[{index}]", _network(excluded)
         if part is None:
             yield causes.invalid(where, excluded, _CIDR_WORDS)
-        elif whole is not None and (whole == part or not _contains(whole, part)):
+        elif whole is not None and (
+            whole.version != part.version
+            or whole.prefixlen >= part.prefixlen
+            or part.network_address not in whole
+        ):
             yield causes.invalid(where, excluded, "must be a strict subset of `cidr`")
 
 
@@ -168,12 +172,6 @@ def _network(text: object) -> _Network | None:
         return ipaddress.ip_network(str(text), strict=False)
     except ValueError:
         return None
-
-
-def _contains(whole: _Network, part: _Network) -> bool:
-    return whole.version == part.version and (
-        whole.prefixlen <= part.prefixlen and part.network_address in whole
-    )
 
 
 def _is_address(text: str) -> bool:
