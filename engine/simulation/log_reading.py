@@ -9,7 +9,7 @@ in between.
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from sys import intern
 from typing import Final, NamedTuple
 
@@ -181,9 +181,9 @@ async def rebuild(
     }
     behind = await _read(log, read, ends, counting) if read else {}
     histories = {**known, **read}
-    for name, history in known.items():
+    for name, history in histories.items():
         if history.down_since:
-            behind[name] = ends.get((topics.WORKS, keys.shard_of(name)), 0)
+            behind.setdefault(name, ends.get((topics.WORKS, keys.shard_of(name)), 0))
     overridden: dict[str, dict[str, Template]] = {}
     for name, history in histories.items():
         member_history.take_writes(history, sys.maxsize)
@@ -261,7 +261,7 @@ async def _read(
     log: port.Log, histories: Mapping[str, member_history.History], ends: port.Ends, counting: CountingWorks
 ) -> dict[str, int]:
     """Fold the records of members; return for each that is down the offset of its first work not applied."""
-    async for record in reading.of_partition(log, topics.CLUSTERS, 0, end=ends.get((topics.CLUSTERS, 0), 0)):
+    async for record in _records(log, (topics.CLUSTERS, 0), ends):
         history = histories.get(record.key)
         if history is not None and isinstance(decoded := codec.decode(record), codec.Decoded):
             member_history.take_cluster(history, decoded.data, record.number, decoded.envelope.source)
@@ -269,11 +269,13 @@ async def _read(
                 history.writes.append(write)
     behind = await _take_works(log, histories, ends, counting)
     for shard in range(topics.SHARDS):
-        async for record in reading.of_partition(
-            log, topics.HEALTH, shard, end=ends.get((topics.HEALTH, shard), 0)
-        ):
+        async for record in _records(log, (topics.HEALTH, shard), ends):
             take_report(histories, record)
     return behind
+
+
+def _records(log: port.Log, slot: tuple[str, int], ends: port.Ends) -> AsyncIterator[StoredRecord]:
+    return reading.of_partition(log, *slot, end=ends.get(slot, 0))
 
 
 async def _take_works(
@@ -282,9 +284,7 @@ async def _take_works(
     behind: dict[str, int] = {}
     await counting.follow(ends)
     for partition in sorted({keys.shard_of(name) for name in histories}):
-        async for record in reading.of_partition(
-            log, topics.WORKS, partition, end=ends.get((topics.WORKS, partition), 0)
-        ):
+        async for record in _records(log, (topics.WORKS, partition), ends):
             is_counting = counting.judge(record)
             history = histories.get(record.key)
             if not is_counting or history is None or (work_read := work_in(record, intern)) is None:
@@ -295,9 +295,6 @@ async def _take_works(
             work, head = work_read
             member_history.take_writes(history, record.number)
             member_history.take_work(history, work, _time_of(head), cause_of(record, head, intern))
-    for name, history in histories.items():
-        if history.down_since:
-            behind.setdefault(name, ends.get((topics.WORKS, keys.shard_of(name)), 0))
     return behind
 
 

@@ -127,7 +127,7 @@ class Members:
         """
         async with self._lock:
             await self._refresh()
-            state = self._member(name)
+            state = self.state_of(name)
             faults.inflict(state, kind, amount)
             self._leave_behind(name)
             self._touched[name] = None
@@ -140,7 +140,7 @@ class Members:
         """
         async with self._lock:
             await self._refresh()
-            state = self._member(name)
+            state = self.state_of(name)
             faults.heal(state)
             self._touched[name] = None
             await self._turn()
@@ -152,7 +152,7 @@ class Members:
         """
         async with self._lock:
             await self._refresh()
-            self._member(name)
+            self.state_of(name)
             # After a failed append it is unknown whether the write was stored: rebuild the members from the log.
             self._is_stale = True
             await self._log.append([self._own_record(name, event, self._clock_ms()) for event in data])
@@ -179,8 +179,12 @@ class Members:
         return lists.workloads(self._selected(member), namespace, limit)
 
     def state_of(self, name: str) -> MemberState:
-        """Return the live state of a member; do not change it. Raises UnknownMemberError."""
-        return self._member(name)
+        """Return the live state of a member; other modules do not change it. Raises UnknownMemberError."""
+        state = self._states.get(name)
+        if state is None:
+            names = ", ".join(sorted(self._states)) or "none"
+            raise UnknownMemberError(f"no simulated member is named {name!r}; existing members: {names}")
+        return state
 
     def names(self) -> list[str]:
         """Return the names of all members, sorted."""
@@ -378,13 +382,6 @@ class Members:
         if self._writes.carry_out(self._states[name], before):
             self._touched[name] = None
 
-    def _member(self, name: str) -> MemberState:
-        state = self._states.get(name)
-        if state is None:
-            names = ", ".join(sorted(self._states)) or "none"
-            raise UnknownMemberError(f"no simulated member is named {name!r}; existing members: {names}")
-        return state
-
     def _selected(self, member: str | None) -> Iterator[MemberState]:
-        names = sorted(self._states) if member is None else [self._member(member).spec.name]
+        names = sorted(self._states) if member is None else [self.state_of(member).spec.name]
         return (self._states[name] for name in names)

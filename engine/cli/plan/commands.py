@@ -43,7 +43,7 @@ app = App(name="plan", help=questions.PLAN, help_format="plaintext")
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions:
-    """How far to look ahead, and how to show the prediction."""
+    """How far to look ahead, how to show the prediction, and the control plane that it is about."""
 
     horizon: options.Horizon = "30m"
     as_of: options.AsOf = ""
@@ -57,6 +57,7 @@ class PlanOptions:
     out: Annotated[
         Path | None, Parameter(name=["--out", "-o"], help="Write the plan to this file, for `apply --plan`.")
     ] = None
+    subject: Subject = SUBJECT
 
 
 PLAN_OPTIONS: Final = PlanOptions()
@@ -69,7 +70,6 @@ def plan(
     filename: apply.Files = [],  # noqa: B006  # cyclopts makes a new list for each call
     scope: options.NamespaceOption = options.PLACE,
     plan_options: PlanOptions = PLAN_OPTIONS,
-    subject: Subject = SUBJECT,
 ) -> int:
     """Predict the effect of applying files."""
     if words:
@@ -79,7 +79,7 @@ def plan(
         raise failures.usage("missing change", "reballast plan -f change.yaml; see: reballast plan --help")
     files = apply.read(filename)
     return _planned(
-        lambda objects: _required(apply.apply_files(objects, files, scope.namespace)), plan_options, subject
+        lambda objects: _required(apply.apply_files(objects, files, scope.namespace)), plan_options
     )
 
 
@@ -91,22 +91,18 @@ def delete(
     filename: apply.Files = [],  # noqa: B006  # cyclopts makes a new list for each call
     scope: options.NamespaceOption = options.PLACE,
     plan_options: PlanOptions = PLAN_OPTIONS,
-    subject: Subject = SUBJECT,
 ) -> int:
     """Predict the effect of deleting objects, by file, or by kind and name."""
     deletions = apply.deletions(kind, names, filename, scope.namespace)
-    return _planned(lambda objects: _required(deletions(objects)), plan_options, subject)
+    return _planned(lambda objects: _required(deletions(objects)), plan_options)
 
 
 @app.command
-def cordon(
-    cluster: options.Cluster, /, *, plan_options: PlanOptions = PLAN_OPTIONS, subject: Subject = SUBJECT
-) -> int:
+def cordon(cluster: options.Cluster, /, *, plan_options: PlanOptions = PLAN_OPTIONS) -> int:
     """Predict the effect of marking a cluster as unschedulable."""
     return _planned(
         lambda objects: [properties.change_taints(objects, cluster, "cordoned", properties.cordoned)],
         plan_options,
-        subject,
     )
 
 
@@ -116,13 +112,10 @@ def taint(
     /,
     *taints: properties.Taints,
     plan_options: PlanOptions = PLAN_OPTIONS,
-    subject: Subject = SUBJECT,
 ) -> int:
     """Predict the effect of taints (KEY=VALUE:EFFECT, KEY:EFFECT, or with - to remove one)."""
     name, action, compute = properties.tainting(cluster, taints)
-    return _planned(
-        lambda objects: [properties.change_taints(objects, name, action, compute)], plan_options, subject
-    )
+    return _planned(lambda objects: [properties.change_taints(objects, name, action, compute)], plan_options)
 
 
 @app.command
@@ -133,7 +126,6 @@ def scale(
     replicas: properties.Replicas | None = None,
     scope: options.NamespaceOption = options.PLACE,
     plan_options: PlanOptions = PLAN_OPTIONS,
-    subject: Subject = SUBJECT,
 ) -> int:
     """Predict the effect of another number of replicas: deploy/web 40."""
     named = list(words)
@@ -150,7 +142,7 @@ def scale(
         target = objects.target(kind, scope.namespace, name)
         return [properties.scaled(objects.client, objects, target, count)]
 
-    return _planned(scaled, plan_options, subject)
+    return _planned(scaled, plan_options)
 
 
 def _read_replicas(text: str) -> int:
@@ -182,7 +174,6 @@ def fail(
     *clusters: options.Clusters,
     outage: Outage = _OUTAGE,
     plan_options: PlanOptions = PLAN_OPTIONS,
-    subject: Subject = SUBJECT,
 ) -> int:
     """Predict the failure of clusters."""
     chosen: dict[drills.Domain, Sequence[str]] = {
@@ -199,7 +190,7 @@ def fail(
         names = dict.fromkeys([*clusters, *_clusters_in(client, chosen)])
         return [Failure(member=name) for name in names]
 
-    return _planned(lambda _: [], plan_options, subject, failed)
+    return _planned(lambda _: [], plan_options, failed)
 
 
 @app.command
@@ -215,7 +206,6 @@ def rebalance(
         str, Parameter(name=["--namespace", "-n"], help="Workloads of this namespace.")
     ] = "",
     plan_options: PlanOptions = PLAN_OPTIONS,
-    subject: Subject = SUBJECT,
 ) -> int:
     """Predict a rebalance of workloads."""
     if not (all_workloads or selector or namespace):
@@ -234,7 +224,7 @@ def rebalance(
         }
         return [kube_objects.result(target, "created", objects.create(target, KubeObject(value)))]
 
-    return _planned(rebalanced, plan_options, subject)
+    return _planned(rebalanced, plan_options)
 
 
 @app.command
@@ -268,11 +258,10 @@ def _workloads(objects: KubeObjects, selector: str, namespace: str) -> list[bind
 def _planned(
     changes: Changes,
     plan_options: PlanOptions,
-    subject: Subject,
     failing: Callable[[Client], list[Failure]] = lambda _: [],
 ) -> int:
     """Compute the writes of a change, have the server predict their effect, and show it; return the exit code."""
-    horizon_ms = planning_client.read_horizon(plan_options.horizon)
+    horizon_ms, subject = planning_client.read_horizon(plan_options.horizon), plan_options.subject
     with (
         subject.opened(plan_options.as_of) as opened,
         planning_client.PlanningClient(
