@@ -31,14 +31,13 @@ TRIES: Final = 20
 
 REFUSED: Final = "refused"
 LATE: Final = "late"
-NOT_FOUND: Final = results.NOT_FOUND
 UNKNOWN: Final = "unknown"
 
 
 _VERDICTS: Final = {
     400: REFUSED,
     403: REFUSED,
-    404: NOT_FOUND,
+    404: results.NOT_FOUND,
     409: LATE,
     413: REFUSED,
     422: REFUSED,
@@ -278,7 +277,7 @@ def _problems(target: Target, reply: Reply, *, is_file: bool) -> list[Problem]:
 def _not_found_problem(target: Target) -> Problem:
     where = f" in namespace {target.namespace}" if target.namespace else ""
     return Problem(
-        verdict=NOT_FOUND,
+        verdict=results.NOT_FOUND,
         reason=f'{target.kind_label} "{target.name}" not found{where}',
         remedy=f"see: reballast get {target.resource.plural}{' -A' * target.resource.namespaced}",
     )

@@ -149,9 +149,7 @@ class RecordOrigins:
 
     def close(self, proved: Mapping[int, bool]) -> None:
         """Report the remaining records: no step emitted them. Only for shards whose steps are all ``proved``."""
-        for shard, finding in sorted(self._broken.items()):
-            del shard
-            self.findings.append(finding)
+        self.findings += [self._broken[shard] for shard in sorted(self._broken)]
         for where, count in sorted(self._previous.items()):
             message = f"{count} outputs have smaller numbers than their steps: an earlier release assigned the numbers"
             self.notes.append(Finding(kind="order", where=where, message=message))

@@ -22,7 +22,6 @@ from engine.simulation import (
     quotas,
     replicas,
     reports,
-    served_kinds,
     unmanaged,
 )
 from engine.simulation.state import (
@@ -38,7 +37,7 @@ from engine.simulation.state import (
     Version,
     Workload,
 )
-from engine.works.templates import EMPTY, PRIORITY_CLASS, Template
+from engine.works.templates import EMPTY, Template
 from events import clusters, shapes, works
 
 
@@ -136,13 +135,6 @@ def is_behind(state: MemberState) -> bool:
     return bool(state.dirty) and not state.faults.cut_off
 
 
-def record_priority_class(state: MemberState, workload: Workload) -> None:
-    """Record the content of a PriorityClass; workloads that wait for it are tried again."""
-    if workload.ref.kind == PRIORITY_CLASS and workload.template.rank is not None:
-        state.ranks[workload.ref.name] = workload.template.rank
-        state.capacity_freed = True
-
-
 def _apply(
     state: MemberState,
     work: works.WorkApplied,
@@ -176,8 +168,6 @@ def _apply(
     source = source_of(work, work.reading)
     replicas.run(state, workload, workload.replicas or 0, template, at_ms, source)
     unmanaged.resume_orphans(state, workload, pods)
-    record_priority_class(state, workload)
-    served_kinds.record(state, workload)
     state.dirty[work.key] = None
 
 

@@ -19,7 +19,6 @@ from engine.simulation import (
     quotas,
     replicas,
     reports,
-    served_kinds,
     unmanaged,
 )
 from engine.simulation.state import NOTHING_REPLACED, Conflict, MemberState, Workload
@@ -50,7 +49,6 @@ def restore(
     for key, item in history.unmanaged.items():
         garbage_collection.record(state, key, item)
         orphans.record(state.orphans, key, item)
-        served_kinds.record_manifest(state, key, item.ref.kind, item.manifest)
         workload = unmanaged.run(state, key, item, at_ms)
         if workload is not None:
             workload.replaced = history.replaced.get(key, NOTHING_REPLACED)
@@ -122,8 +120,6 @@ def _restore_workload(
         workload.replicas = retained
     workload.kept = kept_fields.retained(workload, kept_fields.with_replicas(past.kept, None), template)
     state.workloads[applied.key] = workload
-    cluster.record_priority_class(state, workload)
-    served_kinds.record(state, workload)
     disruption_budgets.record(state, workload)
     state.dirty[applied.key] = None
     if isinstance(report, health.WorkloadReported):

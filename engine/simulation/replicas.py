@@ -15,7 +15,7 @@ from engine.simulation import (
 )
 from engine.simulation.state import NEVER_MS, PODS_MAX, Cohort, Former, MemberState, Source, Workload
 from engine.works.strategies import Strategy
-from engine.works.templates import COUNTED_BY_MEMBERS, PRIORITY_CLASS, Template
+from engine.works.templates import COUNTED_BY_MEMBERS, DEFINITION, PRIORITY_CLASS, Template
 from events import shapes
 
 
@@ -37,8 +37,7 @@ def run(
     workload.template = template
     workload.source = source or workload.source
     disruption_budgets.record(state, workload)
-    autoscaler_index.record(state, workload.object_key, workload.ref.namespace, template.scaler)
-    quotas.record(state, workload.object_key, workload.ref, template.quota)
+    record_content(state, workload.object_key, workload.ref, template)
     owner_index.touch(state, workload.object_key)
     cron_jobs.follow(state, workload, at_ms)
     if workload.former_pods:
@@ -52,6 +51,17 @@ def run(
         quotas.settle(state, workload)
     if missing < 0:
         shrink(state, workload, -missing)
+
+
+def record_content(state: MemberState, key: str, ref: shapes.WorkloadRef, template: Template) -> None:
+    """Record an object that acts on others: an autoscaler, a quota, a definition of kinds, or a priority class."""
+    autoscaler_index.record(state, key, ref.namespace, template.scaler)
+    quotas.record(state, key, ref, template.quota)
+    if ref.kind == DEFINITION:
+        state.definitions[key] = template.served
+    if template.rank is not None:
+        state.ranks[ref.name] = template.rank
+        state.capacity_freed = True
 
 
 def _begin_rollout(state: MemberState, workload: Workload, template: Template, at_ms: int) -> None:

@@ -1,21 +1,8 @@
 """The kinds that a member serves: those of its configuration, and those of its CustomResourceDefinitions."""
 
-from engine.simulation.state import MemberState, Workload
-from engine.works import templates
+from engine.simulation.state import MemberState
 from events import clusters
 from events.validation import known_kinds
-
-
-def record(state: MemberState, workload: Workload) -> None:
-    """Record the kinds of a CustomResourceDefinition; those of an unreadable one are not served."""
-    if workload.ref.kind == templates.DEFINITION:
-        state.definitions[workload.object_key] = workload.template.served
-
-
-def record_manifest(state: MemberState, key: str, kind: str, manifest: bytes) -> None:
-    """Record the kinds of a CustomResourceDefinition that a client of the member wrote."""
-    if kind == templates.DEFINITION:
-        state.definitions[key] = templates.read(manifest).served
 
 
 def report(state: MemberState) -> clusters.ClusterApisReported | None:

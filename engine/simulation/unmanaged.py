@@ -23,7 +23,6 @@ from engine.simulation import (
     owner_index,
     quotas,
     replicas,
-    served_kinds,
 )
 from engine.simulation.state import (
     UNMANAGED,
@@ -82,7 +81,6 @@ def apply(state: MemberState, manifest: bytes, uid: str, at_ms: int) -> None:
         quotas.touch(state, ref.namespace)
     state.unmanaged[key] = item
     garbage_collection.record(state, key, item)
-    served_kinds.record_manifest(state, key, ref.kind, manifest)
     if kept:
         take_orphans(state, workload_of(key, item))
     workload = run(state, key, item, at_ms)
@@ -266,13 +264,9 @@ def run(state: MemberState, key: str, item: Unmanaged, at_ms: int) -> Workload |
     template = templates.read(item.manifest)
     count = replicas.desired(state, ref, replicas_of(ref, item.manifest), template)
     if count is None:
-        autoscaler_index.record(state, key, ref.namespace, template.scaler)
-        quotas.record(state, key, ref, template.quota)
+        replicas.record_content(state, key, ref, template)
         if ref.kind == _BUDGET:
             disruption_budgets.record_unmanaged(state, key, ref.namespace, template.budget)
-        if template.rank is not None:
-            state.ranks[ref.name] = template.rank
-            state.capacity_freed = True
         if (ref.api_version, ref.kind) == NODE:
             state.nodes[ref.name] = item
             state.capacity_freed = True

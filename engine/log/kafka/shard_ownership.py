@@ -254,24 +254,23 @@ class Shards:
                     if not hidden:
                         return ends
                     if count == _LEFT_S // _HIDDEN_S:
-                        await asyncio.gather(*(self._commit_empty_transaction(shard) for _, shard in hidden))
+                        await asyncio.gather(
+                            *(self._commit_empty(slot[1], (slot, *_OUTPUTS)) for slot in hidden)
+                        )
                     await asyncio.sleep(_HIDDEN_S)
         names = ", ".join(f"{topic}/{shard}" for topic, shard in hidden)
         message = f"an open transaction hides the last records of {names}; wait until it ends, or abort it"
         raise port.LogError(message)
 
-    async def _commit_empty_transaction(self, shard: int) -> None:
-        """Commit an empty transaction, to make the records of a partially committed step visible.
-
-        A broker that shuts down may record a commit without writing the control records to all partitions of the
-        transaction. In a partition without one, readers see neither the step's records nor later ones until the next
-        transaction with the same transactional id ends there. So the empty transaction must include all partitions
-        that the step may have written to. It must be a commit: an abort would discard an acknowledged step.
-        """
-        await self._commit_empty(shard, (*_decisions([shard]), *_OUTPUTS))
-
     async def _commit_empty(self, shard: int, slots: Iterable[Slot]) -> None:
-        """Commit a transaction without records; the brokers write its end marker to these partitions."""
+        """Commit a transaction without records; the brokers write its end marker to these partitions.
+
+        This makes the records of a partially committed step visible. A broker that shuts down may record a commit
+        without writing the control records to all partitions of the transaction. In a partition without one, readers
+        see neither the step's records nor later ones until the next transaction with the same transactional id ends
+        there. So name all partitions that the step may have written to. It must be a commit: an abort would discard an
+        acknowledged step.
+        """
         producer = self._owned[shard].producer
         await producer.begin_transaction()
         clients.add_to_transaction(producer, [clients.partition(self._address, slot) for slot in slots])
