@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, Literal, TypeAlias, TypedDict
 
 from engine.kubeapi.schema.resources import Resource
-from engine.kubeapi.tables.columns import cluster, configuration, karmada, storage, workloads
+from engine.kubeapi.tables.columns import cluster, configuration, karmada, workloads
 from engine.kubeapi.tables.columns.cells import AGE, NAME, Cell, Column, ColumnDefinition, declared
 from events.json_values import Json
 from events.kube_fields import ListMeta
@@ -19,7 +19,6 @@ Included: TypeAlias = Literal["None", "Metadata", "Object"]
 _COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
     **cluster.COLUMNS,
     **configuration.COLUMNS,
-    **storage.COLUMNS,
     **workloads.COLUMNS,
     **karmada.COLUMNS,
 }
