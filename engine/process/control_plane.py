@@ -23,11 +23,12 @@ from prometheus_client.registry import Collector
 
 from engine import diagnostics, loop_lag, private_files
 from engine.controllers import autoscaling, cron_scaling, finished_jobs
-from engine.http import app, incoming_requests, monitoring, services, sessions
+from engine.http import app, incoming_requests, services, sessions
 from engine.http import server as http_server
 from engine.http.kube import app as kube_app
 from engine.http.kube import write_modes
 from engine.http.kube.members import endpoints as member_endpoints
+from engine.http.query import health
 from engine.identity import certificates, client_certificates, kubeconfig, server_token
 from engine.identity import endpoint as endpoints
 from engine.karmada.default_tolerations import TolerationSeconds
@@ -264,7 +265,7 @@ async def work(
             working = await stack.enter_async_context(scaleout.worker_on(address.parse(where)))
             _log.info("worker started", log=address.parse(where).servers)
             if listening is not None:
-                application = monitoring.create_app(working.is_ready, [working.figures, lag], working.reasons)
+                application = health.monitoring_app(working.is_ready, [working.figures, lag], working.reasons)
                 await stack.enter_async_context(health_endpoint.served(application, listening))
             log_location = log_locations.LogLocation(address=where)
             await checkpointing.run(

@@ -10,8 +10,8 @@ from msgspec import Struct
 from prometheus_client.registry import Collector
 
 from engine import diagnostics, loop_lag
-from engine.http import monitoring
 from engine.http import server as http_server
+from engine.http.query import health
 
 LOOPBACK: Final = "127.0.0.1"
 _log = diagnostics.logger(__name__)
@@ -34,7 +34,7 @@ async def watched(
     """
     with listen(watch) as listening:
         async with loop_lag.measured() as lag:
-            application = monitoring.create_app(is_ready, [collector, lag], reasons)
+            application = health.monitoring_app(is_ready, [collector, lag], reasons)
             async with served(application, listening):
                 yield
 

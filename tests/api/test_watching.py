@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import httpx
 import pytest
 
-from engine.http import monitoring
+from engine.http.query import health
 from engine.log import local, port
 from engine.reconcilers import worker, worker_metrics
 from events import topics
@@ -30,7 +30,7 @@ class Failing(local.MemoryLog):
 
 
 def watched(of: worker.Worker, log: port.Log) -> httpx.AsyncClient:
-    app = monitoring.create_app(of.is_steady, [worker_metrics.WorkerMetrics(of, log)])
+    app = health.monitoring_app(of.is_steady, [worker_metrics.WorkerMetrics(of, log)])
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://here")
 
 

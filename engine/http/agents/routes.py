@@ -1,6 +1,10 @@
 """The agents' API, under ``/api/v1/agents/NAME``: the works of one cluster, their manifests, and reports.
 
 An agent sees nothing else of the log, and only manifests that its cluster must run now.
+
+Agents' tokens are signed like service account tokens, and valid for one cluster identified by its uid. A token stays
+valid after its cluster has left, so that the agent can still receive removals, until another cluster joins under that
+name.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -17,15 +21,17 @@ from engine import loop_share
 from engine.agent import messages
 from engine.domain import replica_fields
 from engine.http import member_namespaces
-from engine.http.agents import tokens, work_feed
+from engine.http.agents import work_feed
 from engine.http.agents.reports import Reporting
 from engine.http.agents.work_feed import WorkFeed
 from engine.http.counted_responses import CountedStream
 from engine.http.errors import RefusalError
+from engine.http.incoming_requests import bearer_token, is_same
 from engine.http.query import parameters
 from engine.http.query.api_routes import PREFIX, ApiRoute, feed_route, read_body, read_query
 from engine.http.services import Services
 from engine.http.tunnels import Tunnels
+from engine.kubeapi.rights import service_tokens
 from engine.works import manifests
 from engine.writing.read_side import ReadSide
 from engine.writing.write_api import WriteApi
@@ -35,6 +41,7 @@ from projections.clusters import Cluster
 
 FOLLOWERS_MAX: Final = 4_096
 NDJSON: Final = "application/x-ndjson"
+_REMEDY: Final = "create the agent's token with: reballast join"
 
 
 class _Caller(NamedTuple):
@@ -155,6 +162,7 @@ class _Agents:
         self._reads = reads
         self._tunnels = tunnels
         self._servers_token = servers_token
+        self._key = service_tokens.key_of(servers_token)
         self._reporting = Reporting(write_api)
         self._maker = manifests.Renderer(reads.log)
         self._feed = WorkFeed(reads)
@@ -164,7 +172,7 @@ class _Agents:
         async def guarded(request: Request) -> Response:
             name = str(request.path_params["name"])
             # Check the token before reading anything for the request.
-            uid = tokens.read(self._servers_token, request, name)
+            uid = self._uid_in_token(request, name)
             return await answer(request, await self._caller(name, uid))
 
         if route.is_feed:
@@ -174,14 +182,38 @@ class _Agents:
     async def _caller(self, name: str, uid: str | None) -> _Caller:
         # Read the cluster on each request: a token must stop working once another cluster has taken the name.
         cluster = await self._reads.read(lambda rows: clusters.stored(rows, name))
-        tokens.check(uid, cluster)
+        if uid is not None and cluster is not None and cluster.head.uid != uid:
+            raise RefusalError(
+                403, "authorization", "the token belongs to an earlier cluster of this name", _REMEDY
+            )
         return _Caller(name, uid, cluster)
+
+    def _uid_in_token(self, request: Request, name: str) -> str | None:
+        """Check the token; return the uid of the cluster that it is for, None for the server's own token.
+
+        Raises RefusalError: 401 for an invalid token, 403 for the token of another cluster.
+        """
+        if self._is_servers_own(request):
+            return None
+        try:
+            claims = service_tokens.read(bearer_token(request.headers), self._key, 0)
+        except service_tokens.TokenError as error:
+            raise RefusalError(401, "authorization", str(error), _REMEDY) from None
+        if not claims.agent or claims.agent != name:
+            raise RefusalError(
+                403, "authorization", f"the token is not valid for cluster {name[:253]!r}", _REMEDY
+            )
+        return claims.uid
+
+    def _is_servers_own(self, request: Request) -> bool:
+        """Whether the request carries the server's own (administrator's) token."""
+        return is_same(bearer_token(request.headers), self._servers_token)
 
     async def cluster(self, _request: Request, caller: _Caller) -> Response:
         return _json(_cluster_message(caller.cluster))
 
     async def token(self, request: Request, caller: _Caller) -> Response:
-        if not tokens.is_servers_own(self._servers_token, request):
+        if not self._is_servers_own(request):
             raise RefusalError(
                 403, "authorization", "an agent's token can't create tokens", "use the server's own token"
             )
@@ -189,7 +221,11 @@ class _Agents:
             raise RefusalError(
                 404, "name", f"{caller.name[:253]!r} is not a member cluster", "join the cluster first"
             )
-        return _json(messages.Token(token=tokens.agent_token(self._servers_token, caller.cluster)))
+        # The token never expires, and is the same on each call for the same cluster.
+        claims = service_tokens.Claims(
+            sub=f"system:agent:{caller.name}", uid=caller.cluster.head.uid, agent=caller.name
+        )
+        return _json(messages.Token(token=service_tokens.signed(claims, self._key)))
 
     async def works(self, request: Request, caller: _Caller) -> Response:
         query = read_query(request, FollowQuery)

@@ -1,4 +1,4 @@
-"""Liveness, readiness and Prometheus metrics of the server."""
+"""Liveness, readiness and Prometheus metrics of the server, and of processes without an API."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -7,6 +7,7 @@ import anyio.to_thread
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -28,7 +29,7 @@ class _Measurements(Collector):
         return self._metrics
 
 
-def vital_routes(
+def _vital_routes(
     is_ready: Callable[[], bool], reasons: Callable[[], Sequence[str]] = tuple[str, ...]
 ) -> list[Route]:
     """The routes ``/healthz`` and ``/readyz``; ``reasons`` lists why the process is not ready."""
@@ -44,7 +45,7 @@ def vital_routes(
     return [Route("/healthz", healthz), Route("/readyz", readyz)]
 
 
-async def exposed(metrics: Sequence[Metric]) -> Response:
+async def _exposed(metrics: Sequence[Metric]) -> Response:
     """Metrics in the Prometheus text format."""
     registry = CollectorRegistry()
     registry.register(_Measurements(metrics))
@@ -65,9 +66,9 @@ def routes(services: Services) -> list[Route]:
         steps = await services.peek(query.shard_steps)
         lag = shard_lag.lag(services.log, services.views.folded, steps)
         others = [metric for collector in services.collectors for metric in collector.collect()]
-        return await exposed([*_of_views(lag), *_of_records(counts, kept), *_of_shards(lag.shards), *others])
+        return await _exposed([*_of_views(lag), *_of_records(counts, kept), *_of_shards(lag.shards), *others])
 
-    vital = vital_routes(lambda: not services.faults(), services.faults)
+    vital = _vital_routes(lambda: not services.faults(), services.faults)
     return [*vital, Route("/metrics", metrics)]
 
 
@@ -117,3 +118,20 @@ def _of_shards(shards: Sequence[response_types.ShardLag]) -> Iterable[Metric]:
             if taken.topic in topics.OWN_TOPICS:
                 behind.add_metric([name, taken.topic], taken.waiting)
     return [step, term, ignored, behind]
+
+
+def monitoring_app(
+    is_ready: Callable[[], bool],
+    collectors: Sequence[Collector],
+    reasons: Callable[[], Sequence[str]] = tuple[str, ...],
+) -> Starlette:
+    """The monitoring server of a process without an API.
+
+    ``collectors`` are called on the event loop, ``reasons`` returns why the process is not ready. The server needs no
+    token, because it exposes nothing secret; by default it listens on the loopback only.
+    """
+
+    async def metrics(_request: Request) -> Response:
+        return await _exposed([metric for collector in collectors for metric in collector.collect()])
+
+    return Starlette(routes=[*_vital_routes(is_ready, reasons), Route("/metrics", metrics)])
