@@ -22,6 +22,7 @@ from engine.agent.member_api import MANAGER, MemberApi
 from engine.agent.reconciliation import Applied, Entry, Observed
 from engine.domain import marks
 from events import shapes
+from events.json_values import Json
 from events.kube_objects import KubeObject
 from events.shapes import WorkloadRef
 
@@ -133,7 +134,12 @@ class ActionExecutor:
         if live is None or not self._has_our_marks(live, entry.applied):
             return True
         if action.preserved:
-            change = object_preparation.mark_removal_patch()
+            change: Json = {
+                "metadata": {
+                    "labels": dict.fromkeys(marks.LABELS),
+                    "annotations": dict.fromkeys(marks.ANNOTATIONS),
+                }
+            }
             await self._gate.call(lambda: self._api.patch(resource, ref.namespace, ref.name, change))
             _log.info("object released to the cluster", cluster=self._cluster, key=entry.work.key)
             return True

@@ -119,16 +119,6 @@ def has_agent_marks(value: KubeObject, cluster: str) -> bool:
     )
 
 
-def mark_removal_patch() -> Json:
-    """A merge patch that removes the agent's labels and annotations, for an object that is released to the cluster."""
-    return {
-        "metadata": {
-            "labels": dict.fromkeys(marks.LABELS),
-            "annotations": dict.fromkeys(marks.ANNOTATIONS),
-        }
-    }
-
-
 def owned_digest(value: KubeObject, manager: str, without: Sequence[Path] = ()) -> str:
     """Digest of the fields that a manager owns by server-side apply; empty if it owns none.
 

@@ -52,16 +52,12 @@ async def fork(base: port.NumberedLog, number: int | None = None) -> ForkLog:
 async def _whole_step(base: port.NumberedLog, number: int) -> int:
     """Return the number of the last output of the step to which a record belongs; ``number`` if no output follows."""
     async for record in reading.of_all(base, number):
-        if not is_output(record):
+        # The step's own record precedes its outputs.
+        is_step = record.headers.get("ce_type") == catalogue.STEP_TAKEN
+        if is_step or not record.headers.get("ce_source", "").startswith(ids.SHARD_SOURCE):
             return number
         number = record.number
     return number
-
-
-def is_output(record: StoredRecord) -> bool:
-    """Whether the record is an output of a step; the step's own record, which precedes its outputs, is not."""
-    is_step = record.headers.get("ce_type") == catalogue.STEP_TAKEN
-    return record.headers.get("ce_source", "").startswith(ids.SHARD_SOURCE) and not is_step
 
 
 async def _end_at(base: port.NumberedLog, topic: str, partition: int, end: int, number: int) -> int:

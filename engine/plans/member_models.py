@@ -168,13 +168,8 @@ def _assumptions(names: Sequence[str]) -> tuple[str, ...]:
     return (_ASSUMED.format(text, specs.STARTUP_MS),)
 
 
-def _has_agent(known: Health | None) -> bool:
-    """Whether an agent sends heartbeats of this health; a silent one sends none."""
-    return known is not None and known.grace_seconds > 0 and known.status != UNKNOWN
-
-
 def _model(name: str, cluster: Cluster) -> specs.MemberSpec:
-    spec, capacity = cluster.spec, cluster.capacity
+    spec, capacity, known = cluster.spec, cluster.capacity, cluster.health
     count = 1 if capacity is None else capacity.nodes or 1
     return specs.MemberSpec(
         name=name,
@@ -189,7 +184,8 @@ def _model(name: str, cluster: Cluster) -> specs.MemberSpec:
         zones=spec.zones,
         apis=spec.apis,
         modelled=True,
-        has_agent=_has_agent(cluster.health),
+        # A silent agent sends no heartbeats.
+        has_agent=known is not None and known.grace_seconds > 0 and known.status != UNKNOWN,
     )
 
 

@@ -83,7 +83,7 @@ async def outcome(
         refused=_refused(recorded),
         assumptions=[
             *fork.assumptions,
-            *_without_eviction(failing, fork),
+            *([_NOT_EVICTED] if failing and not fork.worker.facts.taint_policies else []),
             *_silenced(failing, fork),
             *_autoscaled({change.key for change in changed} & set(_scaled(question.autoscaled, fork))),
         ],
@@ -105,11 +105,6 @@ def _autoscaled(keys: Collection[str]) -> list[str]:
     return [
         f"a HorizontalPodAutoscaler scales {summaries.names(sorted(keys))}: its decisions are not predicted"
     ]
-
-
-def _without_eviction(failed: Collection[str], fork: Fork) -> list[str]:
-    """Return the note that workloads stay in failed clusters, if some fail and no ClusterTaintPolicy exists."""
-    return [_NOT_EVICTED] if failed and not fork.worker.facts.taint_policies else []
 
 
 def _silenced(failed: set[str], fork: Fork) -> list[str]:

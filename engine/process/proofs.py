@@ -101,9 +101,11 @@ def _in_processes(
     if whole.scope.first > max(until, 1):
         part = f"from {whole.scope.first}" if until == last else f"from {whole.scope.first} to {until}"
         raise EmptyScopeError(f"the log has no numbers {part}; it ends at number {last}")
+    count = max(1, min(processes, topics.SHARDS))
+    shares = [tuple(range(index, topics.SHARDS, count)) for index in range(count)]
     parts = [
         structs.replace(whole, index=index, scope=structs.replace(whole.scope, shards=shards, last=until))
-        for index, shards in enumerate(_shares(processes))
+        for index, shards in enumerate(shares)
     ]
     context = multiprocessing.get_context("spawn")
     readings: Queue[_Reading] = context.Queue()
@@ -138,12 +140,6 @@ def _collect(readings: "Queue[_Reading]", reached: dict[int, tuple[int, int]]) -
             index, number, steps = readings.get_nowait()
     except queue.Empty:
         return
-
-
-def _shares(processes: int) -> list[tuple[int, ...]]:
-    """Divide all shards among at most ``processes`` processes; return the shards of each."""
-    count = max(1, min(processes, topics.SHARDS))
-    return [tuple(range(index, topics.SHARDS, count)) for index in range(count)]
 
 
 _readings: "Queue[_Reading] | None" = None

@@ -91,7 +91,11 @@ async def verify(
         for number, error in reading.unreadable
     ]
     report.findings += [
-        Finding(kind="offset", where=f"number {record.number}", message=_other_offset(record, offset))
+        Finding(
+            kind="offset",
+            where=f"number {record.number}",
+            message=f"the record has the offset {record.offset} in {record.topic}/{record.partition}, not {offset}",
+        )
         for record, offset in reading.misplaced
     ]
     report.findings += origins.findings
@@ -162,10 +166,6 @@ async def _verify_shards(
         del proved[shard]
         report.findings.append(Finding(kind="unreadable", where=f"shard {shard}", message=str(error)))
     return proved
-
-
-def _other_offset(record: records.StoredRecord, expected: int) -> str:
-    return f"the record has the offset {record.offset} in {record.topic}/{record.partition}, not {expected}"
 
 
 def _not_computed(where: str, number: int) -> Finding:
