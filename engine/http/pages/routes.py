@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from engine.http.errors import RefusalError
-from engine.http.pages import binding_values, cluster_values, errors, explanation_values
+from engine.http.pages import binding_values, cluster_values, errors
 from engine.http.query import parameters, record_pages
 from engine.http.query.api_routes import PREFIX, read_query
 from engine.http.query.response_types import Entry
@@ -244,9 +244,9 @@ class _Pages:
         )
         return query.Objects(items, listed[len(items) - 1][0] if len(items) < len(listed) else "")
 
-    async def _explained(self, key: str, state: ShownState) -> explanation_values.Explanation | None:
+    async def _explained(self, key: str, state: ShownState) -> binding_values.Explanation | None:
         explained = await self._inquiry.explain(key, state.number)
-        return explanation_values.explanation(explained) if explained is not None else None
+        return binding_values.explanation(explained) if explained is not None else None
 
     async def _events(self, key: str, state: ShownState) -> tuple[list[Entry], int]:
         """The newest records that touched a key, newest first, and the number of older ones left out."""
