@@ -19,7 +19,7 @@ from events import (
     works,
 )
 from tests.builders.inputs import deployment, policy, quota, rebalancer, ref
-from tests.builders.manifests import on, raw
+from tests.builders.manifests import manifest, on, raw
 from tests.projections.logs import RecordBuilder
 
 MEMBERS = ("member1", "member2", "member3")
@@ -71,6 +71,21 @@ def decided(key: str, **replicas: int) -> decisions.ScheduleDecided:
     )
 
 
+def applied(key: str, app: str, cluster: str) -> works.WorkApplied:
+    """Return the work of a Deployment in a cluster."""
+    return works.WorkApplied(
+        cluster=cluster,
+        key=key,
+        template=ref(app),
+        shard=keys.shard_of(key),
+        offset=0,
+        digest="d1",
+        term=1,
+        step=1,
+        replicas=2,
+    )
+
+
 def status(key: str, **ready: int) -> decisions.StatusAggregated:
     """Return the status that these clusters report, all of it healthy."""
     members = tuple(
@@ -117,6 +132,7 @@ class Story:
                 self._disturb,
                 self._write_status,
                 self._delete,
+                self._divide,
             )
         )
         return records_of(name, key, spread)
@@ -158,6 +174,21 @@ class Story:
         removed = works.WorkRemoved(cluster=self._random.choice(MEMBERS), key=key, term=1, step=4)
         withdrawn = decisions.BindingWithdrawn(key=key, reason="TemplateDeleted")
         return [*(self._builder.input(data) for data in deletions), *self._builder.decide(withdrawn, removed)]
+
+    def _divide(self, name: str, _key: str, _spread: dict[str, int]) -> list[records.Record]:
+        """Writes and deletions of a namespace, which may not be propagated, and of a fourth cluster."""
+        skipped = (
+            {"namespace.karmada.io/skip-auto-propagation": "true"} if self._random.random() < 0.3 else {}
+        )
+        value = manifest("v1", "Namespace", f"shop-{name}", metadata={"labels": skipped})
+        data: list[shapes.Event] = [
+            policies.NamespaceApplied(manifest=raw(value)),
+            policies.NamespaceDeleted(name=f"shop-{name}"),
+            clusters.ClusterJoined(name="member4"),
+            clusters.ClusterLeaving(name="member4"),
+            clusters.ClusterLeft(name="member4"),
+        ]
+        return [self._builder.input(event) for event in self._random.sample(data, self._random.randint(1, 3))]
 
     def _placed_records(self, name: str, key: str, spread: dict[str, int]) -> list[records.Record]:
         digest = kube_objects.manifest_digest(deployment(name, sum(spread.values())).manifest)

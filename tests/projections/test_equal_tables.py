@@ -27,7 +27,7 @@ from tests.projections.stories import Story, owner
 Dump = dict[str, list[ResultRow]]
 
 
-async def a_log(seed: int, happenings: int = 60) -> MemoryLog:
+async def a_log(seed: int, happenings: int = 100) -> MemoryLog:
     story, log = Story(seed), MemoryLog()
     await log.append(story.opening())
     for _ in range(happenings):

@@ -13,13 +13,12 @@ from tests.builders.manifests import manifest, raw
 from tests.projections import stories
 from tests.projections.asking import views_of
 from tests.projections.logs import RecordBuilder
-from tests.projections.test_work_objects import applied
 
 WORK = Kind("work.karmada.io/v1alpha1", "Work")
 APP = "app-0"
 KEY = keys.binding_key("Deployment", "default", APP)
 MEMBER = "member1"
-WORK_OF_APP = msgspec.structs.replace(applied(KEY, APP, MEMBER), step=2)
+WORK_OF_APP = msgspec.structs.replace(stories.applied(KEY, APP, MEMBER), step=2)
 
 
 class History:
@@ -77,10 +76,11 @@ def suspended(step: int, replicas: int) -> works.WorkSuspended:
 
 def since(work: KubeObject, condition: str) -> object:
     """Return when a condition of a Work last changed."""
-    (found,) = [
-        each for each in objects_at(work.document, "status", "conditions") if each["type"] == condition
-    ]
-    return found["lastTransitionTime"]
+    times_of = {
+        str(shown["type"]): shown["lastTransitionTime"]
+        for shown in objects_at(work.document, "status", "conditions")
+    }
+    return times_of[condition]
 
 
 async def only(history: History) -> KubeObject:

@@ -16,11 +16,11 @@ from events.records import Record
 from projections import object_tables
 from projections.object_tables import Kind, Selection
 from projections.port import Rows
-from tests.builders.inputs import deployment, ref
+from tests.builders.inputs import deployment
 from tests.builders.manifests import JOB, manifest, override_policy, raw
 from tests.projections.asking import Ask, views_of
 from tests.projections.logs import RecordBuilder
-from tests.projections.stories import claimed, declared
+from tests.projections.stories import applied, claimed, declared
 
 WORK = Kind("work.karmada.io/v1alpha1", "Work")
 WORKS = resources.control_plane().resource("work.karmada.io", "v1alpha1", "works")
@@ -42,20 +42,6 @@ async def ask() -> Ask:
         key = keys.binding_key("Deployment", "default", app)
         batch += builder.decide(declared(key, app, 6), *(applied(key, app, cluster) for cluster in CLUSTERS))
     return await views_of(batch)
-
-
-def applied(key: str, app: str, cluster: str) -> works.WorkApplied:
-    return works.WorkApplied(
-        cluster=cluster,
-        key=key,
-        template=ref(app),
-        shard=keys.shard_of(key),
-        offset=0,
-        digest="d1",
-        term=1,
-        step=1,
-        replicas=2,
-    )
 
 
 def listed(rows: Rows, selection: Selection, after: str) -> tuple[list[tuple[str, str]], str]:
