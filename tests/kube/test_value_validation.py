@@ -68,7 +68,9 @@ def test_missing_spec_is_reported() -> None:
 def test_bounds_are_validated() -> None:
     match = {"conditionType": "", "operator": "In", "statusValues": ["True"]}
     assert wrong("policy.karmada.io", "clustertaintpolicies", {"taints": [], "addOnConditions": [match]}) == [
-        'spec.addOnConditions[0].conditionType: Invalid value: "": '
-        "spec.addOnConditions[0].conditionType in body should be at least 1 chars long",
+        (
+            'spec.addOnConditions[0].conditionType: Invalid value: "": '
+            "spec.addOnConditions[0].conditionType in body should be at least 1 chars long"
+        ),
         "spec.taints: Invalid value: 0: spec.taints in body should have at least 1 items",
     ]
