@@ -104,7 +104,6 @@ class Works(WorkingSet[WorkKeyIds, Work]):
     """Folds works."""
 
     def __init__(self, rows: Rows) -> None:
-        self._rows = rows
         super().__init__(rows, "works", decode, lambda work: (work.name,), ("cluster", "id"))
         self._new: dict[int, set[int]] = {}
         self._overridden: dict[str, dict[WorkKeyIds, bool]] = {}
