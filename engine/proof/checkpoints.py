@@ -30,7 +30,7 @@ _FINGERPRINT_CHARS: Final = 16
 
 
 class SigningError(Exception):
-    """A key cannot be used, or a line is not signed by it; the message says why."""
+    """A key cannot be used, or it did not sign a line; the message is the reason."""
 
 
 class _Signed(Struct, frozen=True):

@@ -11,7 +11,7 @@ from events.records import StoredRecord
 
 
 class Entry(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """One record. ``content`` holds the data in base64 if they are not JSON; ``fault`` says why it can't be decoded.
+    """One record. ``content`` is its data in base64 if they are not JSON; ``fault`` is the error if decoding failed.
 
     ``cause`` is the causation id: the position of the record that led to this one. ``story`` is the correlation id,
     which all records of a chain of causes share. ``trace`` is the record's ``traceparent``, ``plan`` the id of the
