@@ -18,12 +18,14 @@ from events import (
     specs,
     works,
 )
+from projections.object_tables import Kind
 from tests.builders.inputs import deployment, policy, quota, rebalancer, ref
 from tests.builders.manifests import manifest, on, raw
 from tests.projections.logs import RecordBuilder
 
 MEMBERS = ("member1", "member2", "member3")
 PLACEMENT = on(*MEMBERS)
+WORK = Kind("work.karmada.io/v1alpha1", "Work")
 POLICY = policy("everything", PLACEMENT)
 """It places all Deployments."""
 

@@ -7,14 +7,13 @@ from events.json_values import Json, objects_at
 from events.kube_objects import KubeObject
 from events.records import Record
 from projections import object_tables
-from projections.object_tables import Kind, Selection
+from projections.object_tables import Selection
 from tests.builders.inputs import deployment
 from tests.builders.manifests import manifest, raw
 from tests.projections import stories
 from tests.projections.asking import views_of
 from tests.projections.logs import RecordBuilder
 
-WORK = Kind("work.karmada.io/v1alpha1", "Work")
 APP = "app-0"
 KEY = keys.binding_key("Deployment", "default", APP)
 MEMBER = "member1"
@@ -39,9 +38,11 @@ class History:
         return times.to_seconds_text(self._builder.at_ms)
 
     async def works(self) -> dict[str, KubeObject]:
-        """Return the Works by namespace and name of the object that they contain."""
+        """Return the Works by their namespaces; no cluster may have two."""
         ask = await views_of(self._batch)
-        listed = await ask(lambda rows: object_tables.page(rows, Selection(kind=WORK), limit=100).items)
+        listed = await ask(
+            lambda rows: object_tables.page(rows, Selection(kind=stories.WORK), limit=100).items
+        )
         return {work.namespace: work for work in map(KubeObject, listed)}
 
 

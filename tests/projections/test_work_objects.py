@@ -14,15 +14,14 @@ from events.json_values import Json, object_at, objects_at
 from events.kube_objects import KubeObject
 from events.records import Record
 from projections import object_tables
-from projections.object_tables import Kind, Selection
+from projections.object_tables import Selection
 from projections.port import Rows
 from tests.builders.inputs import deployment
 from tests.builders.manifests import JOB, manifest, override_policy, raw
 from tests.projections.asking import Ask, views_of
 from tests.projections.logs import RecordBuilder
-from tests.projections.stories import applied, claimed, declared
+from tests.projections.stories import WORK, applied, claimed, declared
 
-WORK = Kind("work.karmada.io/v1alpha1", "Work")
 WORKS = resources.control_plane().resource("work.karmada.io", "v1alpha1", "works")
 APPS = [f"app-{at}" for at in range(11)]
 CLUSTERS = ("member2", "member10", "member1")
