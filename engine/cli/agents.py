@@ -65,7 +65,7 @@ def join(  # each is an option of the command
             return code
         token = client.post(f"agents/{quote(name, safe='')}/token", {}, Token).token
     path = to or Path(f"{name}.agent.json")
-    reached = server_location.find(server.data or server_location.default_directory())
+    reached = server_location.find(server.data)
     configuration = Configuration(
         cluster=name,
         server=reached.url,

@@ -51,18 +51,16 @@ class Reply(NamedTuple):
 
 
 class Client:
-    """Client of the server that the environment variables name.
+    """Client of the server with this data directory.
 
-    If they name no server, or with ``is_local``, it is a client of the server with this data directory.
+    Without a directory, it is a client of the server that the environment variables name, or else of the server
+    with the default data directory.
     """
 
-    def __init__(
-        self, directory: Path | None, *, answer_seconds: float = _ANSWER_SECONDS, is_local: bool = False
-    ) -> None:
+    def __init__(self, directory: Path | None, *, answer_seconds: float = _ANSWER_SECONDS) -> None:
         self._directory = directory or server_location.default_directory()
-        self._is_named = server_location.is_named() and not is_local
-        find = server_location.find if self._is_named else server_location.find_local
-        location = find(self._directory)
+        self._is_named = directory is None and server_location.is_named()
+        location = server_location.find(directory)
         self.observes = location.observes
         """The name of the control plane that the server observes; empty if it observes none."""
         self._http = httpx.Client(

@@ -16,7 +16,7 @@ from engine.identity.endpoint import FILE, Endpoint
 _APP: Final = "reballast"
 _EXAMPLE: Final = "https://reballast.example"
 SERVER_VARIABLE: Final = "REBALLAST_SERVER"
-"""Address of a remote server, such as https://reballast.example; takes precedence over ``--data``."""
+"""Address of a remote server, such as https://reballast.example; ``--data`` takes precedence over it."""
 
 TOKEN_VARIABLE: Final = "REBALLAST_TOKEN"  # noqa: S105  # the name of a variable, no token
 
@@ -34,18 +34,14 @@ def is_named() -> bool:
     return bool(os.environ.get(SERVER_VARIABLE))
 
 
-def find(directory: Path) -> Endpoint:
-    """The endpoint that the environment names, or else that of the directory's server.
+def find(directory: Path | None) -> Endpoint:
+    """The endpoint of the directory's server; without a directory, of the one that the environment names, if any.
 
-    Raises Failure if there is none.
+    Otherwise the endpoint of the default directory's server. Raises Failure if there is none.
     """
-    if server := os.environ.get(SERVER_VARIABLE):
+    if directory is None and (server := os.environ.get(SERVER_VARIABLE)):
         return Endpoint(url=_address(server), token=_token(), authority=_authority())
-    return find_local(directory)
-
-
-def find_local(directory: Path) -> Endpoint:
-    """The endpoint of the directory's server; raises Failure if there is none."""
+    directory = directory or default_directory()
     path = directory / FILE
     try:
         return msgspec.json.decode(path.read_bytes(), type=Endpoint)

@@ -128,9 +128,12 @@ class _Check(Struct, frozen=True, rename="camel"):
 
 
 class _TourServer(NamedTuple):
-    """The server on which the tour runs, its description, and a hint on how to view the history afterwards."""
+    """The server on which the tour runs, its description, and a hint on how to view the history afterwards.
 
-    directory: Path
+    Without a directory, the environment names the server.
+    """
+
+    directory: Path | None
     words: str
     afterwards: str
 
@@ -173,7 +176,7 @@ def _tour_server(data: Path | None) -> Generator[_TourServer]:
     if data is None and (server := os.environ.get(server_location.SERVER_VARIABLE)):
         after = "See what happened: reballast timeline deploy foo"
         yield _TourServer(
-            server_location.default_directory(),
+            None,
             f"Running on {server} ({server_location.SERVER_VARIABLE}).",
             after,
         )

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from engine.cli import main, server_location
+from engine.cli import failures, main, server_location
 from tests.api.servers import TOKEN, on_a_port
 from tests.api.story_records import written
 from tests.deciders.story import Story
@@ -35,6 +36,16 @@ def test_server_that_does_not_answer_is_named(
     message, remedy = errors_of(monkeypatch, capsys, address, "token", code=3).splitlines()
     assert message.startswith(f"error: {address} does not answer: ")
     assert "correct or unset REBALLAST_SERVER" in remedy
+
+
+def test_data_directory_of_a_command_takes_precedence_over_a_named_server(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, url: str
+) -> None:
+    monkeypatch.setenv(server_location.SERVER_VARIABLE, url)
+    monkeypatch.setenv(server_location.TOKEN_VARIABLE, TOKEN)
+    assert main.run(["get", "clusters"]) == failures.OK
+    assert main.run(["get", "clusters", "--data", str(tmp_path)]) == failures.NO_SERVER
+    assert f"no server runs on {tmp_path}" in capsys.readouterr().err
 
 
 def test_https_address_of_a_server_without_tls_is_reported(

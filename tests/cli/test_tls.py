@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from engine.cli import failures, main
 from engine.identity import certificates
 from tests.cli.servers import Shell, output_of, running
 
@@ -38,14 +39,14 @@ def test_commands_trust_the_certificate_of_the_data_directory(
     shell("get", "clusters")
     monkeypatch.setenv("REBALLAST_SERVER", endpoint_of(secured)["url"])
     monkeypatch.setenv("REBALLAST_TOKEN", endpoint_of(secured)["token"])
-    shell("get", "clusters", code=3)
-    assert "certificate verify failed" in shell.errors
+    assert main.run(["get", "clusters"]) == failures.NO_SERVER
+    assert "certificate verify failed" in capsys.readouterr().err
     monkeypatch.setenv("REBALLAST_CA", str(secured / "kube-ca.pem"))
-    shell("get", "clusters")
+    assert main.run(["get", "clusters"]) == failures.OK
     (tmp_path / "none.pem").write_text("no certificate")
     monkeypatch.setenv("REBALLAST_CA", str(tmp_path / "none.pem"))
-    shell("get", "clusters", code=1)
-    assert "set REBALLAST_CA to a file with a certificate (PEM)" in shell.errors
+    assert main.run(["get", "clusters"]) == failures.FAILED
+    assert "set REBALLAST_CA to a file with a certificate (PEM)" in capsys.readouterr().err
 
 
 def test_server_answers_with_tls_only_for_its_host_names(secured: Path) -> None:

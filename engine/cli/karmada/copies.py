@@ -72,7 +72,7 @@ def running(state: states.State) -> Generator[Copy]:
         output.progress("copying: starting a server")
         with (
             private_server.running(directory, "--no-members"),
-            Client(directory, is_local=True) as client,
+            Client(directory) as client,
         ):
             report = importing.copied(KubeObjects(client), state, dry_run=False)
             report.moved = importing.moved(client, state)

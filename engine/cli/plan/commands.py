@@ -264,9 +264,7 @@ def _planned(
     horizon_ms, subject = planning_client.read_horizon(plan_options.horizon), plan_options.subject
     with (
         subject.opened(plan_options.as_of) as opened,
-        planning_client.PlanningClient(
-            opened.directory, is_local=opened.is_copy, as_of=opened.as_of
-        ) as client,
+        planning_client.PlanningClient(opened.directory, as_of=opened.as_of) as client,
     ):
         if opened.is_copy and plan_options.out is not None:
             raise failures.usage(

@@ -31,7 +31,7 @@ def drill(
     horizon_ms = planning_client.read_horizon(horizon)
     with (
         subject.opened(as_of) as opened,
-        Client(opened.directory, is_local=opened.is_copy) as client,
+        Client(opened.directory) as client,
     ):
         outages = drills.outages(server_reads.objects(client, "clusters", asOf=opened.as_of), by)
         if not outages:

@@ -70,8 +70,8 @@ class PlanningClient(Client):
     If the plan starts ``as_of`` an earlier state, objects are read as they were then, and no write is sent at all.
     """
 
-    def __init__(self, directory: Path | None, *, is_local: bool = False, as_of: str = "") -> None:
-        super().__init__(directory, is_local=is_local)
+    def __init__(self, directory: Path | None, *, as_of: str = "") -> None:
+        super().__init__(directory)
         self.as_of = as_of
         self.requests: list[Request] = []
         self.bases: list[Json] = []

@@ -62,7 +62,7 @@ class Subject(options.Server):
         """Whether the plan is about an existing Karmada, not about the server's own control plane."""
         if self.kubeconfig is not None or self.log:
             return True
-        return bool(server_location.find(self.data or server_location.default_directory()).observes)
+        return bool(server_location.find(self.data).observes)
 
 
 SUBJECT = Subject()
