@@ -5,11 +5,13 @@ from typing import Final
 
 import pytest
 
+from engine.log import port
 from engine.log.kafka import clients, numbered_log
 from engine.proof import verification
+from events import records, topics
 from tests.builders.inputs import deployment, joined, policy
 from tests.builders.manifests import on
-from tests.scaleout import logs
+from tests.scaleout import logs, retention
 from tests.scaleout.owners import owner, settle, written
 
 pytestmark = pytest.mark.slow
@@ -45,6 +47,46 @@ async def test_next_owner_reads_only_records_since_the_snapshot_and_decides_the_
             assert tail.count < COUNT
         await replica.level()
         assert (await verification.verify(replica)).is_clean
+
+
+async def test_released_shard_is_no_longer_followed_and_does_not_disturb_the_others(kafka: str) -> None:
+    address = await logs.prepared(kafka)
+    async with logs.owned(address) as (shards, log):
+        await shards.own([0, 1])
+        await log.append([spec_record(shard) for shard in (0, 1)])
+        await log.level()
+        assert {slot for slot in log.ends() if slot[0] == topics.SPECS} == {
+            (topics.SPECS, 0),
+            (topics.SPECS, 1),
+        }
+
+        await shards.release([0])
+
+        await log.append([spec_record(shard) for shard in (0, 1)])
+        await log.level()
+        assert {slot: end for slot, end in log.ends().items() if slot[0] == topics.SPECS} == {
+            (topics.SPECS, 1): 2
+        }
+
+
+async def test_owner_that_takes_a_shard_back_reads_no_records_that_were_deleted_meanwhile(kafka: str) -> None:
+    address = await logs.prepared(kafka)
+    async with logs.owned(address) as (shards, log):
+        await shards.own([0])
+        await log.append([spec_record(0)])
+        await log.level()
+        assert len(await log.read(topics.SPECS, 0, 0, 10)) == 1
+        await shards.release([0])
+        await retention.delete_records(kafka, address.topic(topics.SPECS), 0)
+
+        await shards.own([0])
+
+        with pytest.raises(port.LogCutError, match="specs/0 no longer has offset 0"):
+            await log.read(topics.SPECS, 0, 0, 10)
+
+
+def spec_record(shard: int) -> records.Record:
+    return records.record(topics.SPECS, shard, "key", {"ce_id": "spec"}, b"spec")
 
 
 async def test_cancelled_takeover_stops_the_producers_that_have_started(

@@ -94,13 +94,17 @@ class FollowedLog:
         followed = set(slots)
         async with self._turn:
             new = sorted(followed - self._positions.keys())
-            for slot in self._positions.keys() - followed:
-                del self._positions[slot]
-                self._visible.pop(slot, None)
-                self._tails.pop(slot, None)
+            self._forget(self._positions.keys() - followed)
             with clients.converted(_ENDS_UNKNOWN):
                 await self._find_last_records(new)
             self._assign()
+
+    async def unfollow(self, slots: Iterable[Slot]) -> None:
+        """Stop following those of these partitions that are followed, and drop their records from memory."""
+        async with self._turn:
+            if dropped := self._positions.keys() & set(slots):
+                self._forget(dropped)
+                self._assign()
 
     async def append(self, batch: Sequence[Record]) -> list[StoredRecord]:
         """Append records; their numbers are 0 because only the sequence assigns numbers."""
@@ -223,6 +227,12 @@ class FollowedLog:
             self._tails.pop(slot, None)
             if last_records:
                 self._take(slot, last_records)
+
+    def _forget(self, slots: Iterable[Slot]) -> None:
+        for slot in slots:
+            del self._positions[slot]
+            self._visible.pop(slot, None)
+            self._tails.pop(slot, None)
 
     def _assign(self) -> None:
         names = {clients.partition(self._address, slot): slot for slot in self._positions}

@@ -102,8 +102,11 @@ class Shards:
             self._owned[slot[1]].end = end
 
     async def release(self, shards: Iterable[int]) -> None:
-        released = [self._owned.pop(shard) for shard in list(shards) if shard in self._owned]
-        await asyncio.gather(*(clients.stopped(owned.producer) for owned in released))
+        released = {shard: self._owned.pop(shard) for shard in list(shards) if shard in self._owned}
+        await asyncio.gather(*(clients.stopped(owned.producer) for owned in released.values()))
+        # Otherwise the next owner's inputs would fill this worker's memory, and a later takeover by this worker would
+        # take records from memory that the brokers have deleted.
+        await self._log.unfollow(_own_inputs(released))
 
     def begin(self, shard: int, number: int, term: int, digest: str) -> None:
         self._owned[shard].links = chain.Chain(shard, number, term, digest)
@@ -309,9 +312,11 @@ class Shards:
 
 def _inputs(shards: Iterable[int]) -> list[Slot]:
     """Return the partitions that an owner of these shards follows."""
-    return [(topic, 0) for topic in topics.FACT_TOPICS] + [
-        (topic, shard) for shard in shards for topic in topics.OWN_TOPICS
-    ]
+    return [(topic, 0) for topic in topics.FACT_TOPICS] + _own_inputs(shards)
+
+
+def _own_inputs(shards: Iterable[int]) -> list[Slot]:
+    return [(topic, shard) for shard in shards for topic in topics.OWN_TOPICS]
 
 
 def _may_write(shard: int, slot: Slot) -> bool:
