@@ -18,7 +18,17 @@ from engine.agent.kubeconfigs import Access
 from engine.agent.member import GRACE_SECONDS, Settings
 from engine.agent.member_api import MemberApi
 from engine.agent.messages import Token
-from engine.cli import apply, failures, kube_objects, options, output, results, server_location, server_reads
+from engine.cli import (
+    apply,
+    failures,
+    kube_objects,
+    next_commands,
+    options,
+    output,
+    results,
+    server_location,
+    server_reads,
+)
 from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.results import Result
@@ -92,7 +102,7 @@ def _check_unregistered(client: Client, name: str, cluster_id: str) -> None:
     if ids.pop(name, "") not in {"", cluster_id}:
         raise failures.Failure(
             f"cluster/{name} already exists, and is another cluster",
-            f"choose another name, or remove that cluster: reballast unjoin {name}",
+            next_commands.hint("choose another name, or remove that cluster", f"unjoin {name}"),
         )
     same = next(
         (other for other, registered_id in ids.items() if cluster_id and registered_id == cluster_id), ""
@@ -100,7 +110,7 @@ def _check_unregistered(client: Client, name: str, cluster_id: str) -> None:
     if same:
         raise failures.Failure(
             f"the same cluster is already registered as cluster/{same}",
-            f"use that name, check --kubeconfig and --context, or: reballast unjoin {same}",
+            next_commands.hint("use that name, check --kubeconfig and --context, or", f"unjoin {same}"),
         )
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
 from cyclopts import Parameter
 
-from engine.cli import failures, kube_objects, options, results, set_properties, three_way
+from engine.cli import failures, kube_objects, next_commands, options, results, set_properties, three_way
 from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.results import Problem, Result
 from engine.domain import marks
@@ -190,7 +190,8 @@ def read(names: list[FileName]) -> list[tuple[str, bytes]]:
     for name in map(str, names):
         if _URL.match(name):
             raise failures.Failure(
-                f"{name}: URLs are not supported", f"curl -sL {shlex.quote(name)} | reballast apply -f -"
+                f"{name}: URLs are not supported",
+                f"curl -sL {shlex.quote(name)} | {next_commands.command('apply -f -')}",
             )
         if name == _STDIN:
             contents.append(("standard input", sys.stdin.buffer.read()))
@@ -288,7 +289,9 @@ def _leaving(name: str) -> Problem:
         verdict=kube_objects.LATE,
         field="metadata.deletionTimestamp",
         reason=f"cluster {name} is being removed and can't join again until that is finished",
-        remedy=f"wait until it is removed, or remove it at once: reballast unjoin {name} --wait 0 --force",
+        remedy=next_commands.hint(
+            "wait until it is removed, or remove it at once", f"unjoin {name} --wait 0 --force"
+        ),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 import msgspec
 from cyclopts import Parameter, validators
 
-from engine.cli import apply, failures, log_checkpoint, log_verify, options, output
+from engine.cli import apply, failures, log_checkpoint, log_verify, next_commands, options, output
 from engine.karmada import defaults
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.objects import manifests, policies
@@ -53,7 +53,7 @@ def audit(
         tolerated=TolerationSeconds(not_ready=toleration_default, unreachable=toleration_default),
     )
     location = log_checkpoint.place_of(log, server)
-    with log_verify.proving(location, failures.CHECK_LOG) as show:
+    with log_verify.proving(location, next_commands.check_log()) as show:
         _check_recorded(location, changed)
         result = proofs.audit(
             location,
@@ -64,7 +64,7 @@ def audit(
         )
     if result.unreadable:
         shards = "; ".join(f"shard {shard}: {error}" for shard, error in sorted(result.unreadable.items()))
-        raise failures.Failure(f"a part of the log cannot be read: {shards}", failures.CHECK_LOG)
+        raise failures.Failure(f"a part of the log cannot be read: {shards}", next_commands.check_log())
     server.show(result, _show)
     return failures.DIFFERENT if result.differing or result.manifests else failures.OK
 

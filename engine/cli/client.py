@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from engine import optional_imports
-from engine.cli import failures, server_location
+from engine.cli import failures, next_commands, server_location
 from engine.identity.endpoint import FILE, verification
 from engine.text_lines import Lines
 from events.json_values import DECODING_ERRORS, Json, decoded, object_at
@@ -174,7 +174,7 @@ class Client:
     def _check_token(self, response: httpx.Response) -> None:
         """Raise Failure if the server rejects the token."""
         if response.status_code == HTTPStatus.UNAUTHORIZED:
-            remedy = f"restart the server: reballast up --data {self._directory}"
+            remedy = f"restart the server: {next_commands.up(self._directory)}"
             if self._is_named:
                 remedy = f"set {server_location.TOKEN_VARIABLE} to the token in the server's {FILE}"
             raise failures.Failure(f"{self._name} rejects the token", remedy)
@@ -184,7 +184,8 @@ class Client:
         return str(self._http.base_url) if self._is_named else f"the server of {self._directory}"
 
     def _silent(self, error: Exception) -> failures.Failure:
-        reason, remedy = str(error), f"start it with: reballast up --data {self._directory}"
+        reason = str(error)
+        remedy = f"start it with: {next_commands.up(self._directory)}"
         if _NO_TLS in reason:
             reason = "it does not use TLS; write http:// instead of https://"
         if self._is_named:

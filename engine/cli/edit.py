@@ -11,6 +11,7 @@ from typing import Final
 from engine.cli import (
     failures,
     kube_objects,
+    next_commands,
     options,
     output,
     results,
@@ -93,7 +94,8 @@ def _sent(objects: KubeObjects, target: Target, before: KubeObject, after: Json)
     if outcome.action != "unchanged":
         return outcome
     reason = "another client changed the same fields meanwhile"
-    remedy = f"edit it again: reballast edit {target.resource.plural} {target.name}"
+    namespace = next_commands.namespace(target.namespace)
+    remedy = next_commands.hint("edit it again", f"edit {target.resource.plural} {target.name}{namespace}")
     return kube_objects.refused(target, [Problem(verdict=kube_objects.LATE, reason=reason, remedy=remedy)])
 
 

@@ -5,6 +5,7 @@ from typing import Final
 from engine.cli import (
     explanation_texts,
     failures,
+    next_commands,
     options,
     output,
     server_reads,
@@ -47,7 +48,7 @@ def explain(
             server_reads.documents(
                 client, known_kind, server_reads.Selection(namespace=scope.namespace, name=name, as_of=as_of)
             )
-            raise _unexplained(known_kind, name)
+            raise _unexplained(known_kind, scope.namespace, name)
     if server.json:
         output.json(explanation)
         return
@@ -57,16 +58,17 @@ def explain(
         explanation_texts.show_group(group, summaries.refusal(explanation, group))
 
 
-def _unexplained(kind: kinds.Kind, name: str) -> failures.Failure:
+def _unexplained(kind: kinds.Kind, namespace: str, name: str) -> failures.Failure:
     """The failure for an object that exists but has no decided placement."""
+    words = f"{kind.plural} {name}{next_commands.namespace(namespace)}"
     if kind.route != "template":
         return failures.Failure(
             f"a {kind.kind} has no placement to explain",
-            f"see its events: reballast timeline {kind.plural} {name}",
+            next_commands.hint("see its events", f"timeline {words}"),
         )
     return failures.Failure(
         f'the placement of {kind.resource} "{name}" is not decided',
-        f"check whether a policy selects it: reballast describe {kind.plural} {name}",
+        next_commands.hint("check whether a policy selects it", f"describe {words}"),
     )
 
 

@@ -15,9 +15,6 @@ DIFFERENT: Final = 2
 NO_SERVER: Final = 3
 """No server responds."""
 
-CHECK_LOG: Final = "check the log: reballast log verify"
-"""Remedy for a log that cannot be read."""
-
 _SIMILARITY_MIN: Final = 0.65
 """Smallest ``difflib`` ratio of two words at which one may be a misspelling of the other."""
 

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from engine.cli import (
     failures,
+    next_commands,
     options,
     server_reads,
     set_properties,
@@ -157,7 +158,9 @@ def _watch(client: Client, requested: dict[str, list[str]], selection: Selection
             if chosen and index != last_kind:
                 chosen, last_kind = [*([_HEADING] * style.has_headings), *chosen], index
             cli_output.rows(columns, rows, chosen)
-    raise failures.Failure("the server stopped", "start it again: reballast up", code=failures.NO_SERVER)
+    raise failures.Failure(
+        "the server stopped", next_commands.hint("start it again", "up"), code=failures.NO_SERVER
+    )
 
 
 def _changes(old: Listing, new: Listing) -> tuple[list[Sequence[cli_output.Cell]], list[int]]:
@@ -206,7 +209,7 @@ def _matching(
         if is_whole and selection.as_of:
             raise failures.Failure(
                 "--as-of: the log has no Work objects",
-                f"print the table: reballast get works --as-of {selection.as_of}",
+                next_commands.hint("print the table", "get works", "--as-of"),
             )
         works = pod_tables.works(client, names, namespace=selection.namespace, as_of=selection.as_of)
         whole = pod_tables.work_objects(client, works) if is_whole else []
@@ -214,7 +217,8 @@ def _matching(
     kind = server_reads.kind_of(kind_name, client)
     if selection.as_of and kind.kind == "Event":
         raise failures.Failure(
-            "--as-of: the log has no Events", "see the events about an object: reballast timeline KIND NAME"
+            "--as-of: the log has no Events",
+            next_commands.hint("see the events about an object", "timeline KIND NAME"),
         )
     objects = [
         value

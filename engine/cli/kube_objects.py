@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from engine.agent import discovery
-from engine.cli import failures, results, server_reads
+from engine.cli import failures, next_commands, results, server_reads
 from engine.cli.client import Client, Parameter, Reply
 from engine.cli.results import Problem, Result
 from engine.objects import manifests
@@ -279,5 +279,5 @@ def _not_found_problem(target: Target) -> Problem:
     return Problem(
         verdict=results.NOT_FOUND,
         reason=f'{target.kind_label} "{target.name}" not found{where}',
-        remedy=f"see: reballast get {target.resource.plural}{' -A' * target.resource.namespaced}",
+        remedy=next_commands.hint("see", f"get {target.resource.plural}{' -A' * target.resource.namespaced}"),
     )

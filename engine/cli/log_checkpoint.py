@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cyclopts import Parameter
 
 from engine import private_files
-from engine.cli import failures, options, output, server_location
+from engine.cli import failures, next_commands, options, output, server_location
 from engine.log import port
 from engine.log.kafka import address
 from engine.process import checkpointing, log_locations
@@ -133,7 +133,8 @@ def checkpoint(
     signer = read_private_key(key)
     _check_destination(to)
     log_location = place_of(log, server)
-    remedy = "see what differs: reballast log verify --checkpoint FILE"
+    verify = "log verify --checkpoint FILE --public-key FILE"
+    remedy = next_commands.hint("see what differs", verify, next_commands.LOG)
     with (
         failures.convert((checkpoints.CheckpointError, port.LogError), remedy),
         failures.convert(OSError, "choose another path", where=to),
@@ -194,7 +195,8 @@ def read_checkpoints(where: str, public_key: Path | None) -> list[checkpoints.Ch
     ):
         result = checkpoints.read(asyncio.run(_lines(where)), key)
     if not result:
-        raise failures.Failure(f"{where} has no checkpoints", "make one: reballast log checkpoint")
+        remedy = next_commands.hint("make one", "log checkpoint", next_commands.LOG)
+        raise failures.Failure(f"{where} has no checkpoints", remedy)
     return result
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter, Token
 
-from engine.cli import failures, log_checkpoint, options, output, server_location
+from engine.cli import failures, log_checkpoint, next_commands, options, output, server_location
 from engine.exports import log_files
 from engine.exports.formats import ExportError, Format, MissingPackageError
 from engine.log import port, sqlite
@@ -112,7 +112,7 @@ def load(
         output.json({"records": count, "data": str(data)})
     else:
         output.print_line(
-            f"{count:,} records imported into {data}; prove them: reballast log verify --log {data}"
+            next_commands.hint(f"{count:,} records imported into {data}; prove them", "log verify")
         )
     return failures.OK
 

@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from engine import broken_pipes
-from engine.cli import failures
+from engine.cli import failures, next_commands
 from engine.cli.help_texts import clusters, objects, questions, servers
 from engine.process import interpreter_settings
 from events import release
@@ -19,7 +19,6 @@ from events import release
 if TYPE_CHECKING:
     from cyclopts import App, CycloptsError
 
-PROGRAM: Final = "reballast"
 _OPTIONS: Final = {"help": "--help", "version": "--version"}
 """Options that may be written as commands."""
 
@@ -89,7 +88,7 @@ def make_app() -> "App":
     from cyclopts import App  # noqa: PLC0415  # not needed to report an unknown command
 
     app = App(
-        name=PROGRAM,
+        name=next_commands.PROGRAM,
         help=servers.HEAD,
         help_format="plaintext",
         version=_version,
@@ -107,6 +106,7 @@ def run(arguments: list[str]) -> int:
         if arguments and arguments[0] in _OPTIONS:
             arguments = [*arguments[1:], _OPTIONS[arguments[0]]]
         _check_command(arguments)
+        next_commands.keep(arguments)
         code = _run_command(arguments)
     except failures.Failure as failure:
         if failure.code == failures.USAGE and arguments[0] in _COMPARING:
@@ -160,7 +160,7 @@ def _usage_failure(error: "CycloptsError") -> failures.Failure:
     from cyclopts import MissingArgumentError  # noqa: PLC0415  # not needed to report an unknown command
 
     message = str(error).rstrip(".")
-    remedy = f"see: {' '.join((PROGRAM, *(error.command_chain or ())))} --help"
+    remedy = f"see: {' '.join((next_commands.PROGRAM, *(error.command_chain or ())))} --help"
     if isinstance(error, MissingArgumentError) and error.argument is not None:
         message = f"{error.keyword} has no value" if error.keyword else f"missing {error.argument.name}"
     if type(error).__name__ == "UnusedCliTokensError" and error.unused_tokens:

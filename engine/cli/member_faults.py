@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from cyclopts import Parameter, validators
 
-from engine.cli import failures, options, output, table_rows
+from engine.cli import failures, next_commands, options, output, table_rows
 from engine.cli.server_reads import Page
 from engine.http.query.member_routes import FaultRequest
 from engine.simulation.listed_statuses import FaultKind, MemberStatus
@@ -39,7 +39,7 @@ def fault(
     server: options.Server = options.SERVER,
 ) -> None:
     if kind == "down" and amount is not None:
-        raise failures.usage("down has no amount", f"reballast fault {member} down")
+        raise failures.usage("down has no amount", next_commands.command(f"fault {member} down"))
     request = FaultRequest(kind=kind, amount=amount)
     with server.client() as client:
         answer = client.post(f"members/{quote(member, safe='')}/fault", request, Page[MemberStatus])

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from msgspec import UNSET, Struct
 
-from engine.cli import failures, output, server_reads, table_rows
+from engine.cli import failures, next_commands, output, server_reads, table_rows
 from engine.cli.client import Client
 from engine.cli.table_rows import Listing
 from engine.domain import marks
@@ -36,7 +36,7 @@ def pods(client: Client, names: Sequence[str], selection: server_reads.Selection
     if selection.as_of:
         raise failures.Failure(
             "--as-of: the log has no pods",
-            f"see the replicas in each cluster: reballast get works --as-of {selection.as_of}",
+            next_commands.hint("see the replicas in each cluster", "get works", "--as-of"),
         )
     answer = client.find("members/pods", _Pods, namespace=selection.namespace, labelSelector=selection.labels)
     if answer is None:

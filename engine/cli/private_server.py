@@ -11,7 +11,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Final, NoReturn
 
-from engine.cli import failures, server_location
+from engine.cli import failures, next_commands, server_location
 
 _START_SECONDS: Final = 20.0
 _STOP_SECONDS: Final = 15.0
@@ -40,7 +40,8 @@ def running(directory: Path, *words: str) -> Generator[None]:
         while not (directory / server_location.FILE).exists():
             if process.poll() is not None or time.monotonic() - started_s > _START_SECONDS:
                 raise failures.Failure(
-                    f"no server started in {directory}", f"see why: reballast up --data {directory}"
+                    f"no server started in {directory}",
+                    f"see why: {next_commands.up(directory)}",
                 )
             time.sleep(_POLL_SECONDS)
         yield

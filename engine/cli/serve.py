@@ -16,7 +16,7 @@ from cyclopts import Parameter, validators
 from msgspec import structs
 
 from engine import broken_pipes, cli
-from engine.cli import failures, log_checkpoint, main, options, output, server_location
+from engine.cli import failures, log_checkpoint, next_commands, options, output, server_location
 from engine.http import incoming_requests, server, sessions
 from engine.identity import certificates
 from engine.identity.endpoint import Endpoint
@@ -258,20 +258,19 @@ def serve_with(
 ) -> int:
     """Run a server with the chosen options until it is stopped; ``members`` adds three simulated members."""
     directory = (data or server_location.default_directory()).absolute()
-    where = "" if data is None else f" --data {shlex.quote(str(data))}"
     options = chosen(
         control_plane.Options(
             directory=directory,
             members=defaults.three_members() if members else (),
             # Redirected output may be kept as a log file, so limit the lifetime of the login address in it.
             login_seconds=math.inf if sys.stdout.isatty() else sessions.LOGIN_SECONDS,
-            on_ready=lambda endpoint, lost: _announce(endpoint, directory, where, lost, as_json=as_json),
+            on_ready=lambda endpoint, lost: _announce(endpoint, directory, lost, as_json=as_json),
         )
     )
     if not as_json:
         output.print_line(f"Starting on {directory}; Ctrl-C stops it.")
     if options.log is None:
-        _serve_file(options, where)
+        _serve_file(options)
     else:
         _guarded(options.log, lambda: _run(control_plane.serve(options)))
     return failures.OK
@@ -284,7 +283,7 @@ def _guarded(log: str, work: Callable[[], None]) -> None:
         with (
             failures.convert(AddressError, "for example: --log kafka://localhost:9092"),
             failures.convert(logs.LogError, "check that the brokers are up and that the address is right"),
-            failures.convert(logs.LogCorruptedError, failures.CHECK_LOG),
+            failures.convert(logs.LogCorruptedError, next_commands.check_log()),
             failures.convert(logs.LogMixedError, "use another log: --log"),
         ):
             parse(log)
@@ -296,9 +295,9 @@ def _guarded(log: str, work: Callable[[], None]) -> None:
         raise failures.Failure(error.strerror or str(error), remedy) from None
 
 
-def _serve_file(options: control_plane.Options, where: str) -> None:
+def _serve_file(options: control_plane.Options) -> None:
     directory, port = options.directory, options.port
-    corrupted = f"{failures.CHECK_LOG}{where}; then restore the directory"
+    corrupted = f"{next_commands.check_log()}; then restore the directory"
     try:
         with (
             failures.convert(logs.LogError, "check the directory and the space on its disk", where=directory),
@@ -315,13 +314,13 @@ def _serve_file(options: control_plane.Options, where: str) -> None:
         raise failures.Failure(f"{address}: {error.strerror or error}", remedy) from None
 
 
-def _announce(endpoint: Endpoint, directory: Path, where: str, lost: Sequence[int], *, as_json: bool) -> None:
+def _announce(endpoint: Endpoint, directory: Path, lost: Sequence[int], *, as_json: bool) -> None:
     """Print that the server is ready. A closed pipe, as in ``reballast up | head -1``, does not stop the server."""
     try:
         if as_json:
             _print_ready_json(endpoint, directory, lost)
         else:
-            _print_ready(endpoint, where, lost)
+            _print_ready(endpoint, lost)
             if not sys.stdout.isatty():
                 minutes = sessions.LOGIN_SECONDS // 60
                 output.print_line(f"The address for the browser is valid for {minutes} minutes.")
@@ -329,17 +328,21 @@ def _announce(endpoint: Endpoint, directory: Path, where: str, lost: Sequence[in
         broken_pipes.discard(sys.stdout)
 
 
-def _print_ready(endpoint: Endpoint, where: str, lost: Sequence[int]) -> None:
+def _print_ready(endpoint: Endpoint, lost: Sequence[int]) -> None:
     """Print the start-up time and the next commands to try."""
     called, export = command()
     output.print_line(f"Ready after {time.monotonic() - cli.BEGAN_S:.1f} s.")
     output.print_line(f"  in a browser:         {endpoint.login_url}")
     if endpoint.observes:
-        output.print_line(f"  in another terminal:  {called} log tail --topic observations{where}")
-        output.print_line(f"                        {called} shadow report{where}")
-        output.print_line(f"                        {called} plan fail CLUSTER{where}")
+        first, *others = (
+            next_commands.command(words, program=called)
+            for words in ("log tail --topic observations", "shadow report", "plan fail CLUSTER")
+        )
+        output.print_line(f"  in another terminal:  {first}")
+        for line in others:
+            output.print_line(f"                        {line}")
         return
-    output.print_line(f"  in another terminal:  {called} get clusters{where}")
+    output.print_line(f"  in another terminal:  {next_commands.command('get clusters', program=called)}")
     output.print_line(f"  or with kubectl:      export KUBECONFIG={shlex.quote(endpoint.kubeconfig)}")
     if export:
         output.print_line(f"  to type reballast:    {export}")
@@ -367,14 +370,14 @@ def _print_ready_json(endpoint: Endpoint, directory: Path, lost: Sequence[int]) 
 def command() -> tuple[str, str]:
     """The shell command that runs this program, and one that puts the program on the PATH (empty if not needed)."""
     program = Path(sys.argv[0]).absolute()
-    if program.name != main.PROGRAM:
+    if program.name != next_commands.PROGRAM:
         # Started by ``python -m``; the program is next to the interpreter if it is installed.
-        program = Path(sys.executable).parent / main.PROGRAM
+        program = Path(sys.executable).parent / next_commands.PROGRAM
     if not program.exists():
         return f"{shlex.quote(sys.executable)} -m engine.cli", ""
-    on_path = shutil.which(main.PROGRAM)
+    on_path = shutil.which(next_commands.PROGRAM)
     if on_path is not None and Path(on_path).absolute() == program:
-        return main.PROGRAM, ""
+        return next_commands.PROGRAM, ""
     return shlex.quote(str(program)), f"export PATH={shlex.quote(str(program.parent))}:$PATH"
 
 

@@ -1,7 +1,6 @@
 """Location of the server: the endpoint file that ``reballast up`` writes, or environment variables."""
 
 import os
-import shlex
 import ssl
 from pathlib import Path
 from typing import Final
@@ -10,7 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 import platformdirs
 
-from engine.cli import failures
+from engine.cli import failures, next_commands
 from engine.identity.endpoint import FILE, Endpoint
 
 _APP: Final = "reballast"
@@ -97,6 +96,6 @@ def _authority() -> str:
 def _no_server(directory: Path) -> failures.Failure:
     return failures.Failure(
         f"no server runs on {directory}",
-        f"start one with: reballast up --data {shlex.quote(str(directory))}",
+        f"start one with: {next_commands.up(directory)}",
         code=failures.NO_SERVER,
     )

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.agent import discovery
-from engine.cli import failures, output
+from engine.cli import failures, next_commands, output
 from engine.cli.client import Client, Parameter
 from engine.http.query.response_types import Entries, Entry, Lag
 from engine.objects import bindings
@@ -143,7 +143,7 @@ def warn_of_observer(client: Client) -> None:
     """If the server observes another control plane, print that its objects are not listed, and what to do."""
     if client.observes:
         output.warn(f"This server observes {client.observes}, whose objects are not listed.")
-        output.warn("  see what was observed: reballast timeline KIND NAME -n NAMESPACE")
+        output.warn(next_commands.hint("  see what was observed", "timeline KIND NAME -n NAMESPACE"))
 
 
 def unknown_kind(kind_name: str) -> failures.Failure:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from engine.cli import output
+from engine.cli import next_commands, output
 from engine.kubeapi.tables.columns.cells import NONE, Column, joined, text, text_at, wide
 from engine.kubeapi.values import ages
 from engine.objects import bindings, clusters
@@ -106,9 +106,11 @@ def _unscheduled(binding: Binding) -> str:
     condition, template = binding.status.condition("Scheduled"), binding.spec.resource
     if condition.status != "False":
         return ""
-    return (
-        f"{template.name} is not scheduled as requested: {condition.reason}; "
-        f"see: reballast explain {template.kind.lower()} {template.name}"
+    namespace = next_commands.namespace(template.namespace)
+    return next_commands.hint(
+        f"{template.name} is not scheduled as requested: {condition.reason}; see",
+        f"explain {template.kind.lower()} {template.name}{namespace}",
+        "--as-of",
     )
 
 

@@ -19,6 +19,7 @@ from msgspec import Struct
 from engine.cli import (
     apply,
     failures,
+    next_commands,
     options,
     output,
     private_server,
@@ -174,20 +175,17 @@ def tour(
 def _tour_server(data: Path | None) -> Generator[_TourServer]:
     """The running server that ``data`` or the environment names, or one started for the tour."""
     if data is None and (server := os.environ.get(server_location.SERVER_VARIABLE)):
-        after = "See what happened: reballast timeline deploy foo"
         yield _TourServer(
             None,
             f"Running on {server} ({server_location.SERVER_VARIABLE}).",
-            after,
+            _history(),
         )
         return
     if data is not None and is_served(data):
         text = (
             f"Running on the server of {data}; its log keeps the records, the objects are deleted at the end."
         )
-        yield _TourServer(
-            data, text, f"See what happened: reballast timeline deploy foo --data {_quoted(data)}"
-        )
+        yield _TourServer(data, text, _history())
         return
     with running_server(
         data or Path(tempfile.mkdtemp(prefix="reballast-tour-")), is_kept=data is not None
@@ -215,10 +213,9 @@ def running_server(directory: Path, *, is_kept: bool) -> Generator[_TourServer]:
 def _stage_started(directory: Path, took_s: float, *, is_kept: bool) -> _TourServer:
     ready = f"with three simulated clusters, ready after {took_s:.1f} s"
     if is_kept:
-        name = _quoted(directory)
         text = f"Running on a server of {directory} that was started for the tour, {ready}."
-        hint = f"reballast up --data {name}, then: reballast timeline deploy foo --data {name}"
-        return _TourServer(directory, text, f"The server is stopped again. See what happened: {hint}")
+        again = next_commands.hint("Start it again", "up")
+        return _TourServer(directory, text, f"The server is stopped. {again}\n{_history()}")
     usual = server_location.default_directory()
     text = f"Running on a temporary server {ready}; it is removed at the end."
     if is_served(usual):
@@ -231,6 +228,10 @@ def _stage_started(directory: Path, took_s: float, *, is_kept: bool) -> _TourSer
         )
     again = "reballast up, and in another terminal: reballast tour --data " + _quoted(usual)
     return _TourServer(directory, text, f"The temporary server is removed. To keep the records: {again}")
+
+
+def _history() -> str:
+    return next_commands.hint("See what happened", "timeline deploy foo")
 
 
 def _quoted(directory: Path) -> str:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.agent import messages
-from engine.cli import failures, log_checkpoint, options, output, private_server
+from engine.cli import failures, log_checkpoint, next_commands, options, output, private_server
 from engine.cli.client import Client
 from engine.cli.karmada import importing, serving, states
 from engine.cli.kube_objects import KubeObjects
@@ -44,12 +44,12 @@ def live_state(kubeconfig: Path, context: str, as_of: str) -> states.State:
 def recorded_state(log: str, server: options.Server, as_of: str) -> states.State:
     """Read an observed control plane from ``log``, or from the log in the server's data directory; raises Failure."""
     log_location = log_checkpoint.place_of(log, server)
-    with failures.convert(port.LogError, failures.CHECK_LOG):
+    with failures.convert(port.LogError, next_commands.check_log()):
         state = asyncio.run(_of_log(log_location, as_of))
     if state is None:
         raise failures.Failure(
             "no observations up to that time",
-            "observe a control plane: reballast observe --kubeconfig FILE",
+            next_commands.hint("observe a control plane", "observe --kubeconfig FILE"),
         )
     return state
 

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 from msgspec import Struct, structs
 
-from engine.cli import apply, failures, kube_objects, options, output, server_reads
+from engine.cli import apply, failures, kube_objects, next_commands, options, output, server_reads
 from engine.cli.client import Client
 from engine.cli.karmada import serving, states
 from engine.cli.karmada.states import State
@@ -91,8 +91,8 @@ def import_karmada(
 
 def _without_agents(state: State) -> list[str]:
     names = [value.name for value in state.objects if value.kind == "Cluster"]
-    text = "clusters have no agent here, so nothing is changed in them; to add one: reballast join"
-    return [f"{len(names)} {text} {names[0]} --kubeconfig FILE"] if names else []
+    text = "clusters have no agent here, so nothing is changed in them; to add one"
+    return [next_commands.hint(f"{len(names)} {text}", f"join {names[0]} --kubeconfig FILE")] if names else []
 
 
 def _only_here(client: Client, state: State) -> list[str]:

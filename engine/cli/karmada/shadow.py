@@ -12,6 +12,7 @@ from engine.cli import (
     explanation_texts,
     failures,
     log_checkpoint,
+    next_commands,
     options,
     output,
     server_reads,
@@ -33,7 +34,7 @@ _EXAMPLES_SHOWN: Final = 5
 @app.command
 def report(*, log: log_checkpoint.LogOption = "", server: options.Server = options.SERVER) -> int:
     """Count the decisions by verdict, and show the newest that differ."""
-    with failures.convert(port.LogError, failures.CHECK_LOG):
+    with failures.convert(port.LogError, next_commands.check_log()):
         compared = asyncio.run(_read(log_checkpoint.place_of(log, server)))
     server.show(compared, _show)
     return failures.DIFFERENT if compared.verdicts[shadow.UNEXPLAINED] else failures.OK
@@ -52,13 +53,16 @@ def explain(
     """Explain the newest decision of Karmada's scheduler on a workload."""
     kind, name = set_properties.split(kind, name)
     namespace, bound = keys.split(server_reads.key_of(server_reads.kind_of(kind), scope.namespace, name))
-    with failures.convert(port.LogError, failures.CHECK_LOG):
+    with failures.convert(port.LogError, next_commands.check_log()):
         explained, is_ours = asyncio.run(_explained(log_checkpoint.place_of(log, server), namespace, bound))
     if explained is None:
-        where, option = (f" in {namespace}", f" -n {namespace}") if namespace else ("", "")
+        where = f" in {namespace}" if namespace else ""
+        words = f"timeline {kind} {name}{next_commands.namespace(namespace)}"
         raise failures.Failure(
             f"no decision of Karmada's scheduler on {kind} {name}{where} was observed together with its inputs",
-            f"see what was observed: reballast timeline {kind} {name}{option}",
+            next_commands.hint("see the newest compared decisions", "shadow report", next_commands.LOG)
+            if log
+            else next_commands.hint("see what was observed", words),
         )
     if server.json:
         output.json(explained)

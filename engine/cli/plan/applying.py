@@ -1,6 +1,7 @@
 """Save a plan, and apply it later if it still holds; if not, name the changes since the plan that affect it."""
 
 import itertools
+import shlex
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -10,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from engine import private_files
-from engine.cli import failures, kube_objects, options, output, results, server_reads
+from engine.cli import failures, kube_objects, next_commands, options, output, results, server_reads
 from engine.cli.client import Client, Reply
 from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.plan import planning_client
@@ -104,7 +105,9 @@ def apply(path: Path, server: options.Server) -> int:
             ):
                 raise failures.Failure(
                     f"the plan was applied already, at number {applied.number} of the log",
-                    f"compare it with what happened: reballast plan check {path}",
+                    next_commands.hint(
+                        "compare it with what happened", f"plan check {shlex.quote(str(path))}"
+                    ),
                 ) from None
             raise
         made = results.collected(_make_all(client, saved), as_json=server.json)

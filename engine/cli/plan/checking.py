@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.cli import explanation_texts, failures, output, server_reads
+from engine.cli import explanation_texts, failures, next_commands, output, server_reads
 from engine.cli.client import Client
 from engine.cli.plan import applying
 from engine.objects.bindings import Binding
@@ -54,7 +54,9 @@ def checked(client: Client, plan: str) -> Check:
     plan_id, prediction = _read(client, plan)
     followed = list(server_reads.entries(client, "log", start=prediction.number, plan=plan_id))
     if not followed:
-        raise failures.Failure("no record was caused by this plan", "apply it: reballast apply --plan FILE")
+        raise failures.Failure(
+            "no record was caused by this plan", next_commands.hint("apply it", "apply --plan FILE")
+        )
     predicted = {change.key: change.after for change in prediction.changed}
     others = {entry.subject for entry in followed if entry.type in _PLACING}
     others -= {*predicted, *prediction.unrelated}

@@ -11,7 +11,7 @@ from typing import Annotated, Final, cast
 import msgspec
 from cyclopts import App, Parameter, validators
 
-from engine.cli import apply, failures, kube_objects, options, output, results, server_reads
+from engine.cli import apply, failures, kube_objects, next_commands, options, output, results, server_reads
 from engine.cli import set_properties as properties
 from engine.cli.client import Client
 from engine.cli.help_texts import questions
@@ -214,7 +214,7 @@ def rebalance(
     def rebalanced(objects: KubeObjects) -> list[Result]:
         workloads = _workloads(objects, selector, namespace)
         if not workloads:
-            raise failures.Failure("no workload matches", "list them: reballast get rb")
+            raise failures.Failure("no workload matches", next_commands.hint("list them", "get rb -A"))
         target = Target(REBALANCER, "", "planned")
         value: Json = {
             "apiVersion": REBALANCER.api_version,
@@ -313,7 +313,7 @@ def _clusters_in(client: Client, chosen: dict[drills.Domain, Sequence[str]]) -> 
                 known = ", ".join(sorted(name for result_domain, name in result if result_domain == domain))
                 raise failures.Failure(
                     f"no cluster is in {domain} {domain_name}",
-                    f"choose one of: {known}" if known else "see: reballast get clusters",
+                    f"choose one of: {known}" if known else next_commands.hint("see", "get clusters"),
                 )
             names += result[domain, domain_name]
     return names

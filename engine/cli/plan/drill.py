@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from engine.cli import failures, options, output, server_reads
+from engine.cli import failures, next_commands, options, output, server_reads
 from engine.cli.client import Client
 from engine.cli.plan import planning_client
 from engine.cli.plan.subjects import SUBJECT, Subject
@@ -35,7 +35,9 @@ def drill(
     ):
         outages = drills.outages(server_reads.objects(client, "clusters", asOf=opened.as_of), by)
         if not outages:
-            raise failures.Failure("the control plane has no clusters", "join one: reballast join")
+            raise failures.Failure(
+                "the control plane has no clusters", next_commands.hint("join one", "join NAME")
+            )
         results = _results(client, outages, horizon_ms, opened.as_of)
     subject.show(results, lambda results: _show(results, opened.notes))
     return failures.DIFFERENT if any(result.missing for result in results) else failures.OK
