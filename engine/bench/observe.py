@@ -36,7 +36,7 @@ _ACT_S: Final = 3_600
 _POLL_S: Final = 0.02
 _OTHER: Final = "default-scheduler"
 _CHANGES: Final = re.compile(r"^reballast_observer_changes_total (\S+)", re.MULTILINE)
-_BINDING: Final = known_kinds.DERIVED[0]
+_BINDING: Final = next(kind for kind in known_kinds.DERIVED if kind.kind == "ResourceBinding")
 
 
 class _Metadata(Struct):

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from engine.kubeapi.schema.kinds_table import RELEASE
 from engine.simulation import addresses, capacity, listed_statuses, rollouts
 from engine.simulation.specs import uid
 from engine.simulation.state import MemberState, Workload
 from events import times
 from events.json_values import Json
 from events.kube_objects import KubeObject
+from events.validation.kinds_table import RELEASE
 
 NODES_MAX: Final = 5_000
 _HOST: Final = "kubernetes.io/hostname"

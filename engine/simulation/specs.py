@@ -8,8 +8,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.kubeapi.schema.kinds_table import RELEASE
 from events import clusters
+from events.validation.kinds_table import RELEASE
 
 _UID_NAMESPACE: Final = uuid.UUID("5b0f6a34-54a4-4d7e-8f4c-2d3c7c5a9f11")
 """UUID namespace of the uids in members."""

@@ -9,7 +9,6 @@ from typing import Final
 
 from engine.domain import namespaces
 from engine.kubeapi.rights import bootstrap_roles
-from engine.kubeapi.schema.kinds_table import RELEASE
 from engine.simulation import addresses, nodes
 from engine.simulation.specs import uid
 from engine.simulation.state import MemberState
@@ -17,6 +16,7 @@ from events import times
 from events.json_values import Json
 from events.kube_fields import controlled_by
 from events.kube_objects import KubeObject
+from events.validation.kinds_table import RELEASE
 
 _DNS: Final = "coredns"
 _PROXY: Final = "kube-proxy"

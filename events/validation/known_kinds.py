@@ -1,17 +1,18 @@
-"""The kinds that the engine knows, and the route of an object of any kind.
+"""The kinds that the engine stores or derives, read from ``kinds_table``, and the route of an object of any kind.
 
-A kind is identified by apiVersion and kind. An unlisted kind is a template and is propagated unchanged. Other
-kinds of the control plane's own API groups are refused, not stored without effect.
+A kind is identified by apiVersion and kind. A kind without route is a template and is propagated unchanged; but in
+the control plane's own API groups such kinds are refused, not stored without effect.
 """
 
-from typing import Final, Literal
+from typing import Final
 from urllib.parse import quote
 
 from msgspec import Struct
 
 from events import keys
+from events.validation import kinds_table
 
-Route = Literal["template", "policy", "namespace", "interpreter", "configuration", "rebalancer", "cluster"]
+Route = kinds_table.Route
 
 POLICY_GROUP: Final = "policy.karmada.io/v1alpha1"
 APPS_GROUP: Final = "apps.karmada.io/v1alpha1"
@@ -55,100 +56,29 @@ class Kind(Struct, frozen=True, kw_only=True):
         return f"{root}{namespace_path}/{self.plural}" + (f"/{quote(name, safe='')}" if name else "")
 
 
-def _kind(api_version: str, kind: str, plural: str, *short: str) -> Kind:
-    return Kind(api_version=api_version, kind=kind, plural=plural, short=short)
+_COMMAND_NAMES: Final = {"WorkloadRebalancer": ("wr",)}
+"""Short names, by kind, that only the command line knows; Karmada's API does not serve them."""
 
 
-def _configuration(api_version: str, kind: str, plural: str, *short: str, namespaced: bool = True) -> Kind:
+def _kind(row: kinds_table.Row) -> Kind:
     return Kind(
-        api_version=api_version,
-        kind=kind,
-        plural=plural,
-        short=short,
-        namespaced=namespaced,
-        route="configuration",
+        api_version=row.api_version,
+        kind=row.kind,
+        plural=row.plural,
+        short=_COMMAND_NAMES.get(row.kind, row.short_names),
+        namespaced=row.namespaced,
+        route=row.route or "template",
     )
 
 
-def _global(api_version: str, kind: str, plural: str, *short: str, route: Route = "template") -> Kind:
-    return Kind(api_version=api_version, kind=kind, plural=plural, short=short, namespaced=False, route=route)
-
-
-_RBAC: Final = "rbac.authorization.k8s.io/v1"
-_STORAGE: Final = "storage.k8s.io/v1"
-
-CLUSTER: Final = _global(CLUSTER_GROUP, "Cluster", "clusters", route="cluster")
-REBALANCER: Final = _global(APPS_GROUP, "WorkloadRebalancer", "workloadrebalancers", "wr", route="rebalancer")
-
-KINDS: Final[tuple[Kind, ...]] = (
-    Kind(
-        api_version=POLICY_GROUP,
-        kind="PropagationPolicy",
-        plural="propagationpolicies",
-        short=("pp",),
-        route="policy",
-    ),
-    _global(POLICY_GROUP, "ClusterPropagationPolicy", "clusterpropagationpolicies", "cpp", route="policy"),
-    REBALANCER,
-    CLUSTER,
-    _global(CONFIG_GROUP, "ReplicaInterpreter", "replicainterpreters", "ri", route="interpreter"),
-    _configuration(POLICY_GROUP, "OverridePolicy", "overridepolicies", "op"),
-    _configuration(POLICY_GROUP, "ClusterOverridePolicy", "clusteroverridepolicies", "cop", namespaced=False),
-    _configuration(POLICY_GROUP, "ClusterTaintPolicy", "clustertaintpolicies", namespaced=False),
-    _configuration(POLICY_GROUP, "FederatedResourceQuota", "federatedresourcequotas"),
-    _configuration(
-        INTERPRETERS_GROUP,
-        "ResourceInterpreterCustomization",
-        "resourceinterpretercustomizations",
-        "ric",
-        namespaced=False,
-    ),
-    _configuration(AUTOSCALING_GROUP, "FederatedHPA", "federatedhpas", "fhpa"),
-    _configuration(AUTOSCALING_GROUP, "CronFederatedHPA", "cronfederatedhpas", "cronfhpa"),
-    _configuration(NETWORKING_GROUP, "MultiClusterService", "multiclusterservices", "mcs"),
-    _configuration(NETWORKING_GROUP, "MultiClusterIngress", "multiclusteringresses", "mci"),
-    _configuration(REMEDY_GROUP, "Remedy", "remedies", namespaced=False),
-    _configuration(SEARCH_GROUP, "ResourceRegistry", "resourceregistries", namespaced=False),
-    _global("v1", "Namespace", "namespaces", "ns", route="namespace"),
-    _kind("apps/v1", "Deployment", "deployments", "deploy"),
-    _kind("apps/v1", "StatefulSet", "statefulsets", "sts"),
-    _kind("apps/v1", "DaemonSet", "daemonsets", "ds"),
-    _kind("apps/v1", "ReplicaSet", "replicasets", "rs"),
-    _kind("batch/v1", "Job", "jobs"),
-    _kind("batch/v1", "CronJob", "cronjobs", "cj"),
-    _kind("v1", "ConfigMap", "configmaps", "cm"),
-    _kind("v1", "Secret", "secrets"),
-    _kind("v1", "Service", "services", "svc"),
-    _kind("v1", "ServiceAccount", "serviceaccounts", "sa"),
-    _kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", "pvc"),
-    _kind("v1", "Pod", "pods", "po"),
-    _kind("v1", "ResourceQuota", "resourcequotas", "quota"),
-    _kind("v1", "LimitRange", "limitranges", "limits"),
-    _kind("networking.k8s.io/v1", "Ingress", "ingresses", "ing"),
-    _kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", "netpol"),
-    _kind("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa"),
-    _kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", "pdb"),
-    _kind(_RBAC, "Role", "roles"),
-    _kind(_RBAC, "RoleBinding", "rolebindings"),
-    _global(_RBAC, "ClusterRole", "clusterroles"),
-    _global(_RBAC, "ClusterRoleBinding", "clusterrolebindings"),
-    _global(
-        "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", "crd", "crds"
-    ),
-    _global("v1", "PersistentVolume", "persistentvolumes", "pv"),
-    _global(_STORAGE, "StorageClass", "storageclasses", "sc"),
-    _global("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", "pc"),
-    _global("networking.k8s.io/v1", "IngressClass", "ingressclasses"),
-)
-
-DERIVED: Final[tuple[Kind, ...]] = (
-    _kind(WORK_GROUP, "ResourceBinding", "resourcebindings", "rb"),
-    _global(WORK_GROUP, "ClusterResourceBinding", "clusterresourcebindings", "crb"),
-    _kind("work.karmada.io/v1alpha1", "Work", "works", "wk"),
-)
+_ROWS: Final = (*kinds_table.rows(kinds_table.BUILT_IN), *kinds_table.rows(kinds_table.KARMADA))
+KINDS: Final = tuple(_kind(row) for row in _ROWS if row.route)
+DERIVED: Final = tuple(_kind(row) for row in _ROWS if "derived" in row.traits)
 """Kinds whose objects the engine derives from the log; clients cannot write them."""
 
 _BY_NAME: Final = {(kind.api_version, kind.kind): kind for kind in KINDS}
+CLUSTER: Final = _BY_NAME[CLUSTER_GROUP, "Cluster"]
+REBALANCER: Final = _BY_NAME[APPS_GROUP, "WorkloadRebalancer"]
 _OWN_GROUPS: Final = {
     kind.group for kind in (*KINDS, *DERIVED) if kind.group.endswith((".karmada.io", ".reballast.io"))
 }
@@ -160,13 +90,13 @@ def of(api_version: str, kind: str) -> Kind | None:
 
 
 def route_of(api_version: str, kind: str) -> Route:
-    """Return the route of an object of this kind; unlisted kinds are templates."""
+    """Return the route of an object of this kind; kinds without route are templates."""
     known_kind = _BY_NAME.get((api_version, kind))
     return known_kind.route if known_kind else "template"
 
 
 def plural_of(api_version: str, kind: str) -> str:
-    """Return the plural name of a kind; that of an unlisted kind follows Kubernetes' rule for English words."""
+    """Return the plural name of a kind; that of any other kind follows Kubernetes' rule for English words."""
     known_kind = _BY_NAME.get((api_version, kind))
     if known_kind is not None:
         return known_kind.plural

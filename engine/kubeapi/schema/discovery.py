@@ -6,8 +6,8 @@ client's Accept header selects the form.
 
 from typing import Final, TypedDict
 
-from engine.kubeapi.schema import kinds_table
 from engine.kubeapi.schema.resources import Catalogue, Group, Resource, Subresource
+from events.validation import kinds_table
 
 VERSION: Final = {
     "major": "1",

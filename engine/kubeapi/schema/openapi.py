@@ -12,12 +12,11 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from engine.kubeapi.schema import kinds_table
 from engine.kubeapi.schema.resources import Catalogue, Resource
 from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Named, Scalar, Schema
 from engine.kubeapi.schema.types.parsing import named
 from events.json_values import Json, object_at
-from events.validation import kind_schemas
+from events.validation import kind_schemas, kinds_table
 
 
 class Meaning(Struct, frozen=True):

@@ -12,9 +12,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.kubeapi.schema import kinds_table
 from engine.kubeapi.schema.schemas import Named, Schema
 from events.json_values import Json
+from events.validation import kinds_table
 
 ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _VERSION: Final = re.compile(r"v(?P<major>\d{1,18})(?:(?P<stage>alpha|beta)(?P<minor>\d{1,18}))?", re.ASCII)
@@ -233,26 +233,20 @@ def scale() -> Subresource:
 
 
 def _read(table: str) -> Iterable[Resource]:
-    group = version = package = ""
-    for line in table.strip().splitlines():
-        if line.startswith("group "):
-            _word, api_version, package = line.split()
-            group, _slash, version = api_version.rpartition("/")
-            continue
-        plural, kind, *lists = line.split()
-        short_names, categories, traits = (() if text == "-" else tuple(text.split(",")) for text in lists)
+    for row in kinds_table.rows(table):
+        group, _slash, version = row.api_version.rpartition("/")
         yield Resource(
             group=group,
             version=version,
-            kind=kind,
-            plural=plural,
-            singular=kind.lower(),
-            schema=Named(name=f"{package}.{kind}"),
-            namespaced="global" not in traits,
-            short_names=short_names,
-            categories=categories,
-            verbs=_verbs(traits),
-            subresources=tuple(_subresources(group, version, kind, traits)),
+            kind=row.kind,
+            plural=row.plural,
+            singular=row.kind.lower(),
+            schema=Named(name=f"{row.package}.{row.kind}"),
+            namespaced=row.namespaced,
+            short_names=row.short_names,
+            categories=row.categories,
+            verbs=_verbs(row.traits),
+            subresources=tuple(_subresources(group, version, row.kind, row.traits)),
         )
 
 
