@@ -22,17 +22,6 @@ from events.json_values import Json, as_list, as_object, at, object_at, objects_
 from events.kube_objects import KubeObject
 from events.validation import known_kinds, names, spec_rules
 
-_WEBHOOKS: Final = {
-    "PropagationPolicy": "propagationpolicy.karmada.io",
-    "ClusterPropagationPolicy": "clusterpropagationpolicy.karmada.io",
-    "OverridePolicy": "overridepolicy.karmada.io",
-    "ClusterOverridePolicy": "clusteroverridepolicy.karmada.io",
-    "ClusterTaintPolicy": "clustertaintpolicy.karmada.io",
-    "FederatedResourceQuota": "federatedresourcequota.karmada.io",
-    "CronFederatedHPA": "cronfederatedhpa.karmada.io",
-    "FederatedHPA": "federatedhpa.karmada.io",
-}
-
 _LIMITS: Final = ("spec.minReplicas", "spec.maxReplicas")
 
 _CLUSTER_NAME_CHARS_MAX: Final = 48
@@ -47,8 +36,8 @@ _PROTECTED: Final = f"This resource is protected, please make sure to remove the
 
 
 def webhook(kind: str) -> str:
-    """Return the name of Karmada's webhook for a kind, or an empty string."""
-    return _WEBHOOKS.get(kind, "")
+    """Return the name of the webhook with which Karmada checks the rules of a kind."""
+    return f"{kind.lower()}.karmada.io"
 
 
 def rule_causes(value: KubeObject, old: KubeObject | None) -> list[Cause]:
