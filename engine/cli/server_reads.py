@@ -170,15 +170,13 @@ def bindings_of(
 
 def key_of(kind: kinds.Kind, namespace: str, name: str) -> str:
     """The key of an object for the queries ``explain`` and ``timeline``."""
-    match kind.route:
-        case "rebalancer":
-            return keys.rebalancer_key(name)
-        case "template" if kind.kind in vocabulary.BINDING_KINDS:
-            return f"{namespace}/{name}" if kind.namespaced else name
-        case "template":
-            return keys.binding_key(kind.kind, namespace if kind.namespaced else "", name)
-        case _:
-            return keys.object_key(kind.kind, namespace if kind.namespaced else "", name)
+    if not kind.namespaced:
+        namespace = ""
+    if kind.kind in vocabulary.BINDING_KINDS:
+        return keys.full_name(namespace, name)
+    if kind.route == "cluster":
+        return keys.cluster_key(name)
+    return kinds.record_key(kind.route, kind.kind, namespace, name)
 
 
 def now_ms() -> int:

@@ -4,25 +4,16 @@ A mutation is applied again, to a newer object, if another client wrote in betwe
 """
 
 import enum
-from typing import Final, Protocol
+from typing import Protocol
 
 from msgspec import Struct, structs
 
-from events import keys, shapes, specs, topics
+from events import catalogue, keys, shapes, specs, topics
 from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
+from events.validation import verdicts
 from projections.clusters import Cluster
 from projections.objects import StoredObject
-
-_TOPICS: Final[dict[kinds.Route, str]] = {
-    "template": topics.SPECS,
-    "rebalancer": topics.SPECS,
-    "policy": topics.POLICIES,
-    "namespace": topics.POLICIES,
-    "interpreter": topics.POLICIES,
-    "configuration": topics.POLICIES,
-    "cluster": topics.CLUSTERS,
-}
 
 
 class Target(Struct, frozen=True, kw_only=True):
@@ -43,15 +34,7 @@ class Target(Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         route = kinds.route_of(self.api_version, self.kind)
-        match route:
-            case "template":
-                key = keys.binding_key(self.kind, self.namespace, self.name)
-            case "rebalancer":
-                key = keys.rebalancer_key(self.name)
-            case "cluster":
-                key = self.name
-            case _:
-                key = keys.object_key(self.kind, self.namespace, self.name)
+        key = kinds.record_key(route, self.kind, self.namespace, self.name)
         structs.force_setattr(self, "route", route)
         structs.force_setattr(self, "key", key)
         structs.force_setattr(self, "namespace_key", keys.object_key("Namespace", "", self.namespace))
@@ -59,7 +42,8 @@ class Target(Struct, frozen=True, kw_only=True):
     @property
     def slot(self) -> tuple[str, int]:
         """The topic and the partition of the object's records."""
-        topic = _TOPICS[self.route]
+        is_cluster = self.route == "cluster"
+        topic = topics.CLUSTERS if is_cluster else catalogue.BY_STRUCT[verdicts.APPLIED[self.route]].topic
         return topic, keys.partition_of(self.key, topics.TOPICS[topic].partitions)
 
     @property

@@ -95,6 +95,19 @@ def route_of(api_version: str, kind: str) -> Route:
     return known_kind.route if known_kind else "template"
 
 
+def record_key(route: Route, kind: str, namespace: str, name: str) -> str:
+    """Return the key of the records about an object, by the route of its kind."""
+    match route:
+        case "template":
+            return keys.binding_key(kind, namespace, name)
+        case "rebalancer":
+            return keys.rebalancer_key(name)
+        case "cluster":
+            return name
+        case _:
+            return keys.object_key(kind, namespace, name)
+
+
 def plural_of(api_version: str, kind: str) -> str:
     """Return the plural name of a kind; that of any other kind follows Kubernetes' rule for English words."""
     known_kind = _BY_NAME.get((api_version, kind))

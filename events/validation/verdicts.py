@@ -130,16 +130,10 @@ _CLUSTER: Final = kube_objects.Manifest()
 
 def key_of(data: shapes.Event, manifest: kube_objects.Manifest | None = None) -> str:
     """Return the key that an input must have; raises TypeError for an event that is not an input."""
-    if manifest is None or isinstance(data, clusters.ClusterEvent):
+    if manifest is None or not isinstance(data, shapes.ObjectApplied):
         return data.record_key
-    name, namespace = manifest.metadata.name, manifest.metadata.namespace
-    match data:
-        case specs.TemplateApplied():
-            return keys.binding_key(manifest.kind, namespace, name)
-        case specs.RebalancerApplied():
-            return keys.rebalancer_key(name)
-        case _:
-            return keys.object_key(manifest.kind, namespace, name)
+    head = manifest.metadata
+    return known_kinds.record_key(_ROUTES[type(data)], manifest.kind, head.namespace, head.name)
 
 
 class PartitionFold:
