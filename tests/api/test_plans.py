@@ -79,6 +79,20 @@ async def test_requests_build_on_the_ones_before() -> None:
         assert 'deployments.apps "web" already exists' in answer.json()["error"]["reason"]
 
 
+async def test_bootstrap_object_is_planned_on_an_empty_log() -> None:
+    role = "apis/rbac.authorization.k8s.io/v1/clusterroles/view"
+    patch = {
+        "method": "PATCH",
+        "path": role,
+        "contentType": "application/merge-patch+json",
+        "body": {"metadata": {"labels": {"tier": "gold"}}},
+    }
+    async with running() as caller:
+        plan = await finished(caller, await make(caller, requests=[patch, patch]))
+    labels = [event["data"]["manifest"]["metadata"]["labels"] for event in plan["prediction"]["events"]]
+    assert [label["tier"] for label in labels] == ["gold"]
+
+
 async def test_changes_of_one_cluster_build_on_the_ones_before() -> None:
     clusters = "apis/cluster.karmada.io/v1alpha1/clusters"
     member = manifest("cluster.karmada.io/v1alpha1", "Cluster", "extra", spec={"syncMode": "Pull"})

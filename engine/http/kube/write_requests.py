@@ -207,7 +207,8 @@ class WriteRequests:
             return await self._event_writes.change(write, edit, await self._permission(write))
         relabelling = Relabelling() if write.method != "POST" else None
         value, written = await self._written_object(write, edit, relabelling)
-        code = 201 if write.method == "POST" or written.mutated.action == Action.CREATED else 200
+        is_created = written.mutated.action == Action.CREATED and not await self._replaces_bootstrap(write)
+        code = 201 if write.method == "POST" or is_created else 200
         body = rendering.render_object(write.resource, value, write.form, self._clock_ms())
         warnings = write.warnings + written.mutated.warnings + unsupported.warnings(value)
         if relabelling is not None:
@@ -219,6 +220,12 @@ class WriteRequests:
                 value, _target(write), written.mutated.events, CLIENT_SOURCE
             )
         return rendering.answer(body, code, warnings)
+
+    async def _replaces_bootstrap(self, write: WriteRequest) -> bool:
+        return (
+            await self._plane.bootstrap_object(write.resource, write.path.namespace, write.path.name)
+            is not None
+        )
 
     async def _change_binding(self, write: WriteRequest, edit: RequestedEdit) -> Response:
         """Handle a change of a binding; ``binding_changes`` has the fields that clients may change."""

@@ -64,12 +64,13 @@ def check_version(resource: Resource, live: KubeObject, new: KubeObject, newest:
         return
     if not resource_versions.is_valid(seen):
         raise status_objects.bad_request(f"metadata.resourceVersion: {json.dumps(seen)} is not a version")
-    number = int(str(seen))
+    number, current = int(str(seen)), int(live.resource_version)
     # A change of the status that the engine derives raises the resourceVersion that clients read, but not
     # that of ``live``. A newer resourceVersion than that of ``live`` is therefore no conflict.
-    if number < int(live.resource_version):
+    if number < current:
         raise status_objects.conflict(resource, name)
-    if number > newest:
+    # Bootstrap objects have a resourceVersion even if the log is empty, so that no version is known.
+    if number > max(newest, current):
         raise AheadError(resource, name)
 
 

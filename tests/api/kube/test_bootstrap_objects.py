@@ -130,6 +130,23 @@ async def test_stored_object_replaces_the_bootstrap_object_of_its_name() -> None
         assert (role.labels["tier"], role.at("rules")) == ("gold", [])
 
 
+@pytest.mark.parametrize("path", [f"{API}/namespaces/default", f"{RBAC}/clusterroles/view"])
+async def test_bootstrap_object_is_changed_in_an_empty_log(path: str) -> None:
+    async with api() as (client, _):
+        patched = await client.patch(path, json={"metadata": {"labels": {"tier": "gold"}}}, headers=MERGE)
+        assert patched.status_code == 200, patched.text
+        value = await read(client, path)
+        assert value is not None
+        assert value.labels["tier"] == "gold"
+
+
+async def test_bootstrap_object_is_replaced_in_an_empty_log() -> None:
+    async with api() as (client, _):
+        value = await read(client, path := f"{API}/namespaces/default")
+        assert value is not None
+        assert (await client.put(path, json=value.document)).status_code == 200
+
+
 async def test_server_without_a_certificate_has_no_config_maps() -> None:
     async with api(b"") as (client, _):
         assert await names(client, f"{API}/configmaps") == []
