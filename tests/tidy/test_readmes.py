@@ -23,7 +23,7 @@ def test_links_lead_to_files() -> None:
         for target in _LINK.findall(path.read_text(encoding="utf-8"))
         if not (path.parent / target).exists()
     ]
-    assert not broken
+    assert not broken, "correct the links"
 
 
 def test_tables_of_modules_name_each_module_of_their_folder() -> None:
@@ -35,7 +35,7 @@ def test_tables_of_modules_name_each_module_of_their_folder() -> None:
         for module in path.parent.glob("[!_]*.py")
         if f"`{module.stem}`" not in text
     ]
-    assert not missing
+    assert not missing, "add a row for each of these modules to the table in the README"
 
 
 def test_walks_name_functions_and_classes_of_their_files() -> None:
@@ -47,7 +47,7 @@ def test_walks_name_functions_and_classes_of_their_files() -> None:
         for name in re.findall(r"`(\w+)`", names)
         if name not in defined(path)
     ]
-    assert not missing
+    assert not missing, "correct the walks in engine/README.md"
 
 
 def defined(path: Path) -> set[str]:

@@ -32,4 +32,5 @@ def test_only_projections_has_sql_on_its_tables() -> None:
         if trees.name_of(path).startswith(("engine/", "events/"))
         and not trees.name_of(path).startswith(_OWN_DATABASES)
     ]
-    assert not [statement for path in others for statement in _statements(path)]
+    statements = [statement for path in others for statement in _statements(path)]
+    assert not statements, "move the statement to a named query of projections"

@@ -78,43 +78,48 @@ def test_functions_are_short() -> None:
         for name, lines in _functions(path)
         if lines > FUNCTION_LINES_MAX
     ]
-    assert not too_long
+    assert not too_long, f"split functions of more than {FUNCTION_LINES_MAX} lines"
 
 
 def test_files_are_short() -> None:
     counts = {path: len(path.read_text().splitlines()) for path in trees.modules()}
-    assert not [f"{trees.name_of(path)}: {n} lines" for path, n in counts.items() if n > FILE_LINES_MAX]
+    too_long = [f"{trees.name_of(path)}: {n} lines" for path, n in counts.items() if n > FILE_LINES_MAX]
+    assert not too_long, f"move a part of files of more than {FILE_LINES_MAX} lines to another module"
 
 
 def test_few_signatures_take_or_return_untyped_json() -> None:
     untyped, functions = measures.untyped_signatures()
-    assert untyped * 1_000 <= UNTYPED_PER_MILLE_MAX * functions, f"{untyped} of {functions}"
+    assert untyped * 1_000 <= UNTYPED_PER_MILLE_MAX * functions, (
+        f"{untyped} of {functions}; use structs or TypedDicts in new signatures, not Json"
+    )
 
 
 def test_no_modules_import_each_other() -> None:
-    assert measures.cycles() == []
+    assert measures.cycles() == [], "move what both modules need to a third one"
 
 
 def test_every_module_has_a_docstring() -> None:
     silent = [trees.name_of(path) for path in trees.modules() if not ast.get_docstring(trees.tree(path))]
-    assert not silent
+    assert not silent, "add a docstring at the beginning of the module"
 
 
 def test_every_folder_of_modules_is_a_package() -> None:
     folders = {path.parent for path in trees.modules()}
-    assert not [trees.name_of(folder) for folder in folders if not (folder / "__init__.py").exists()]
+    incomplete = [trees.name_of(folder) for folder in folders if not (folder / "__init__.py").exists()]
+    assert not incomplete, "add an __init__.py with a docstring"
 
 
 def test_top_level_contains_only_known_entries() -> None:
-    assert not sorted(set(trees.entries()) - TOP_LEVEL)
+    unknown = sorted(set(trees.entries()) - TOP_LEVEL)
+    assert not unknown, "move them into a folder; a new folder at the top level needs an entry in TOP_LEVEL"
 
 
 def test_no_file_names_a_machine_or_an_outside_path() -> None:
-    assert not _lines_with(_MACHINES)
+    assert not _lines_with(_MACHINES), "write paths relative to the repository, or example names"
 
 
 def test_no_file_has_unfinished_marks() -> None:
-    assert not _lines_with(_UNFINISHED)
+    assert not _lines_with(_UNFINISHED), "finish the work, or describe the limit"
 
 
 def test_commit_subjects_are_checked() -> None:
@@ -128,4 +133,5 @@ def test_docstrings_and_comments_use_the_terms_of_the_contributor_guide() -> Non
 
 
 def test_names_say_what_they_hold_or_return() -> None:
-    assert not [line for path in trees.modules() for line in language.unclear_names(path)]
+    unclear = [line for path in trees.modules() for line in language.unclear_names(path)]
+    assert not unclear, "name a variable for its content and a function for its result; see CONTRIBUTING.md"

@@ -15,7 +15,7 @@ def test_no_module_imports_a_module_of_tests() -> None:
         for name in _imports(path)
         if any(part.startswith("test_") for part in name.split("."))
     ]
-    assert not imported
+    assert not imported, "move the shared code to a module without the prefix test_"
 
 
 def _imports(path: Path) -> Iterator[str]:
