@@ -231,7 +231,7 @@ class Bindings(WorkingSet[int, Binding]):
 
 
 def _declared(at_ms: int, head: Envelope, data: decisions.BindingDeclared) -> Binding:
-    """Return a new binding."""
+    """Return the binding of a template that had none."""
     uid = ids.object_uid(head.source, head.id, data.key)
     return Binding(template=data.template, template_uid=data.uid, uid=uid, created_ms=at_ms)
 

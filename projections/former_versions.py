@@ -65,7 +65,7 @@ def template_in(rows: Queryable, key_id: int, work: Work, current: ObjectRow) ->
 
 
 def policy_in(rows: Queryable, ref: shapes.OverrideRef) -> bytes | None:
-    """Return the manifest of the former override policy that a work refers to; None if it is not a former one."""
+    """Return the version of an override policy that a work refers to if it is a former version, otherwise None."""
     matches = rows.select(_POLICY, (policy_key(ref), mark_of_policy(ref.offset)))
     return matches[0][0] if matches else None
 

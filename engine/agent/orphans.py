@@ -191,7 +191,7 @@ class OrphanSearch:
             except ApiError as error:
                 failure = error
                 continue
-            # Meanwhile a work of this binding may have come.
+            # A work of this binding may have arrived during the request.
             if self._ledger.get(key) is None:
                 self._put(Entry(work=newest, ref=ref))
         return failure

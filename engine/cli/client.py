@@ -46,7 +46,7 @@ class Reply(NamedTuple):
 
     @property
     def is_refusal(self) -> bool:
-        """Whether the response is an error."""
+        """Whether the response has an error status (400 or more)."""
         return self.code >= HTTPStatus.BAD_REQUEST
 
 

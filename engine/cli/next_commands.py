@@ -18,12 +18,12 @@ _arguments: ContextVar[Sequence[str]] = ContextVar("arguments", default=())
 
 
 def keep(arguments: Sequence[str]) -> None:
-    """Keep the arguments of the present command."""
+    """Store the arguments of the running command, whose options ``command`` repeats."""
     _arguments.set(arguments)
 
 
 def command(words: str, *options: str, program: str = PROGRAM) -> str:
-    """The command ``reballast WORDS``, with the values of ``--data`` and these options in the present command."""
+    """The command ``reballast WORDS``, with ``--data`` and ``options`` as the running command has them."""
     repeated = [shlex.join(_words_of(option)) for option in (*options, DATA)]
     return " ".join((program, words, *filter(None, repeated)))
 

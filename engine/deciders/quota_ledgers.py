@@ -44,7 +44,7 @@ def forget_shown(shard: ShardState, key: str, quota: str) -> None:
 
 
 def apply(shard: ShardState, data: quota_decisions.QuotaClaimed | quota_decisions.QuotaDecided) -> None:
-    """Apply a claim of one of the shard's bindings, or verdicts on claims on the quotas that the shard owns."""
+    """Apply a decision: a binding of the shard claims quotas, or the shard decides claims on quotas that it owns."""
     if isinstance(data, quota_decisions.QuotaClaimed):
         if data.used or data.wanted:
             shard.quota_claims[data.key] = QuotaClaim(data.number, data.used, data.wanted)

@@ -69,7 +69,7 @@ def _aggregate_quotas(binding: Binding) -> Outputs[None]:
 
 
 def _bounded(members: tuple[decisions.MemberStatus, ...]) -> tuple[decisions.MemberStatus, ...]:
-    """Return the statuses, without their details if a record would not hold them."""
+    """Return the statuses; without their details if these are too large for a record."""
     if record_sizes.fits(members):
         return members
     return tuple(

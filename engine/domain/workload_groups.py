@@ -60,7 +60,7 @@ NO_RESTRICTIONS: Final = GroupRestrictions()
 
 
 class GroupClusters:
-    """The clusters of a group's bindings, counted; ``is_apart``: the bindings share no clusters, otherwise all."""
+    """Number of bindings of a group in each cluster; ``is_apart``: the bindings share no cluster, otherwise all."""
 
     def __init__(self, members: Iterable[Collection[str]] = (), *, is_apart: bool) -> None:
         self.is_apart = is_apart
@@ -90,13 +90,13 @@ class GroupClusters:
         self._others_of_new = None
 
     def binds(self, own: AbstractSet[str]) -> bool:
-        """Whether the group restricts a binding that has the clusters ``own``: another binding has clusters."""
+        """Whether the group restricts a binding with the clusters ``own``: it does if another binding has clusters."""
         return self._placed > bool(own)
 
     def others(self, own: AbstractSet[str]) -> tuple[str, ...]:
-        """Return the clusters of the other bindings; if the group shares all, only those that they have in common.
+        """Return the clusters of the bindings other than one with the clusters ``own``, sorted by name.
 
-        ``own`` are the clusters of the binding itself. The names are sorted.
+        If the bindings of the group share all clusters, return only the clusters that all others have.
         """
         if own:
             return self._others(own)

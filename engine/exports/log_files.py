@@ -45,7 +45,7 @@ class Filters(Struct, frozen=True, kw_only=True):
 
     @property
     def range_text(self) -> str:
-        """The range of time, as in ``from 2026-11-20T10:00:00.000Z on``."""
+        """The range of time in words, such as ``from 2026-11-20T10:00:00.000Z on``."""
         since, until = (None if at is None else times.to_text(at) for at in (self.since_ms, self.until_ms))
         return f"from {since or 'the beginning'} {f'to {until}' if until else 'on'}"
 

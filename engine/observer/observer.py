@@ -245,7 +245,7 @@ class Observer:
         self._arrived.set()
 
     def changed(self, value: KubeObject, *, is_gone: bool) -> None:
-        """Take a change of an object."""
+        """Queue the observation of a changed or deleted object."""
         self.take(self._observations.changed(value, is_gone=is_gone))
 
     def listed(self, group: str, kind: str, values: list[KubeObject]) -> None:

@@ -18,7 +18,7 @@ FREE_MAX: Final = 2**44
 """Upper bound of free replicas in one cluster, so that sums over a fleet are exact in int64."""
 
 UNLIMITED: Final = 2**31 - 1
-"""Karmada's value (MaxInt32) for "not estimated": the free replicas of a cluster for a template without replicas."""
+"""Free replicas in a cluster for a template without replicas: MaxInt32, which means "not estimated" in Karmada."""
 
 
 class Grade(msgspec.Struct, frozen=True, gc=False):

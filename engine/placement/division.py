@@ -60,7 +60,7 @@ def divide(votes: encoded_columns.Integers, seats: int, *, descending: bool) -> 
 def _above_bar(
     strength: encoded_columns.Floats, seats: int
 ) -> tuple[encoded_columns.Floats, encoded_columns.Floats, int]:
-    """Assign all seats whose quotients reach a threshold (``bar``), chosen so that these are at most ``seats`` seats.
+    """Assign all seats whose quotients are at least ``bar``, a threshold that at most ``seats`` quotients reach.
 
     Return the seats of each party, the quotient for each party's next seat, and the number of seats left to assign.
     Seats are floats because the quotients need float64; they are exact in this range.

@@ -20,8 +20,8 @@ class ClusterExplanation(msgspec.Struct, frozen=True, kw_only=True, rename="came
     """One cluster in one affinity group.
 
     ``failed`` has the messages of all filters that exclude the cluster; numbers are set only if none does.
-    ``allocatable`` are free replicas, ``available`` those plus the running ones. ``weight`` is the number of its
-    votes in the division, ``kept`` the number of running replicas that it keeps in addition to its seats.
+    ``allocatable`` are free replicas, ``available`` those plus the running ones. ``weight`` is its weight
+    in the division, ``kept`` the number of running replicas that it keeps in addition to those from the division.
     """
 
     name: str

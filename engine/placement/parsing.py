@@ -75,7 +75,7 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):
-    """The outer object of a line: its id, and under ``input`` the question if the line is a recorded case."""
+    """The object of a line: its id, and ``input`` if the line is a recorded case, whose request is nested there."""
 
     id: Identity = msgspec.UNSET
     input: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET

@@ -52,7 +52,7 @@ class Models:
         }
 
     def report(self, position: int, grades: tuple[capacity.Grade, ...]) -> bool:
-        """Set one cluster's counts; return False if its grades differ from those in the columns."""
+        """Set a cluster's counts of free nodes; return False and set nothing if its grades are not in the columns."""
         column = self._column.get(position)
         if column is None or not grades or len(grades) > len(self._counts):
             return False

@@ -67,8 +67,7 @@ class Prediction(Struct, frozen=True, kw_only=True, rename="camel"):
     ``is_settled``: nothing is due after ``horizon_ms`` either. ``unplaced`` are the keys of the bindings whose
     scheduling fails at the end, but did not at the beginning. ``unrelated`` are the keys of the bindings that would
     change in the same way without the change, because the engine was not stable when it began. ``omitted`` is the
-    number of events that are not listed.
-    ``refused`` are inputs that the engine would reject, with the reason.
+    number of events that are not listed. ``refused`` are inputs that the engine would reject, with the reason.
     """
 
     number: int

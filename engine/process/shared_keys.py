@@ -106,7 +106,7 @@ async def answer(reads: ReadSide, write_api: WriteApi, directory: Path) -> None:
 
 
 async def _counting(write_api: WriteApi, own: Keys, instead: str) -> str:
-    """Publish ``own`` keys unless keys other than ``instead`` are published; return the published fingerprint."""
+    """Publish ``own`` keys as ``_Publication`` does; return the fingerprint of the keys that are published now."""
     outcome = await _change(write_api, authorized.KEYS, _Publication(own, instead))
     return str(_data(outcome).get("fingerprint"))
 

@@ -142,7 +142,7 @@ def take_cluster(history: History, data: object, number: int, source: str) -> No
             if not faults.is_reachable(data):
                 history.unreachable_since = history.unreachable_since or number
             else:
-                # The member was down only because its cluster had another address.
+                # If the member was reported as down after the cluster got another address, that was the only reason.
                 if 0 < history.unreachable_since < history.down_since:
                     history.down_since = 0
                 history.unreachable_since = 0

@@ -231,7 +231,7 @@ def finish(state: MemberState, workload: Workload, at_ms: int) -> None:
 
 
 def discard(state: MemberState, workload: Workload) -> None:
-    """Remove a workload with its replicas, and what the member's indexes have of its object."""
+    """Remove a workload with its replicas, and its object from the member's indexes."""
     shrink(state, workload, workload.admitted + workload.pending)
     del state.workloads[workload.key]
     key, ref = workload.object_key, workload.ref

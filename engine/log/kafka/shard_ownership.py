@@ -76,8 +76,8 @@ class Shards:
         self._clock_ms = clock_ms
         self._owned: dict[int, _Owned] = {}
         self._checked_s = 0.0
-        # Output partitions whose newest records an open transaction hides: the visible end, and the time since which
-        # this end has not moved (infinity once this owner has ended its own shards' transactions there).
+        # For each output partition whose newest records are hidden by an open transaction: the visible end, and since
+        # when this end has not moved (infinity once this owner has ended its own shards' transactions there).
         self._hidden: dict[Slot, tuple[int, float]] = {}
         # Whether all records that this owner has committed were visible at a check after the last commit.
         self._is_settled = True

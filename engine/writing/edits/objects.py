@@ -45,8 +45,7 @@ class Writer(Struct, frozen=True, kw_only=True):
     """Properties of a write: kind, name, field manager, time, strictness of field validation.
 
     ``namespace``, ``name`` and ``part`` (subresource) are those of the path. ``newest`` is the highest resourceVersion
-    that this server knows.
-    ``tolerated`` is the default toleration of failing clusters for policies that set none.
+    that this server knows. ``tolerated`` is the default toleration of failing clusters for policies that set none.
     """
 
     resource: Resource

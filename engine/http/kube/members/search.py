@@ -75,7 +75,7 @@ class Registries:
     async def selected_objects(
         self, members: MemberPlanes, api_path: ApiPath, fits: Callable[[KubeObject], bool]
     ) -> list[tuple[str, KubeObject]]:
-        """Return the objects of a kind that fit and that registries select, as (cluster, object) ordered by cluster.
+        """Return the objects of a kind that registries and ``fits`` select, as (cluster, object) ordered by cluster.
 
         Members that do not respond are left out.
         """
