@@ -20,9 +20,9 @@ EARLY_BYTES_MAX: Final = 16 * 1_048_576
 
 
 class Judgement(Enum):
-    """COUNTS: an output of a valid step. EARLY: the step that the record names may still come. FOREIGN: neither."""
+    """VALID: an output of a valid step. EARLY: the step that the record names may still come. FOREIGN: neither."""
 
-    COUNTS = 1
+    VALID = 1
     EARLY = 2
     FOREIGN = 3
 
@@ -62,7 +62,7 @@ class Outputs:
             if mark != mark_of(record):
                 return Judgement.FOREIGN
             del self.awaited[output]
-            return Judgement.COUNTS
+            return Judgement.VALID
         try:
             shard, term, number = ids.step_of(output)
         except ValueError:
@@ -73,7 +73,7 @@ class Outputs:
         # The step may still come: numbers and terms of valid steps never decrease.
         if number > chain.number and term >= chain.term:
             return Judgement.EARLY
-        return Judgement.COUNTS if chain.is_undeclared_output(output) else Judgement.FOREIGN
+        return Judgement.VALID if chain.is_undeclared_output(output) else Judgement.FOREIGN
 
     def keep(self, record: StoredRecord) -> list[StoredRecord]:
         """Keep an early record; return the early records that are dropped to limit their number and size."""

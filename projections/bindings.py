@@ -169,7 +169,7 @@ class Bindings(WorkingSet[int, Binding]):
         if binding is None:
             if not isinstance(data, decisions.BindingDeclared):
                 return False
-            binding = _declared(at_ms, head, data)
+            binding = _new_binding(at_ms, head, data)
         elif isinstance(data, decisions.BindingWithdrawn):
             self.put(key_id, None)
             return True
@@ -230,7 +230,7 @@ class Bindings(WorkingSet[int, Binding]):
         self.put(key_id, binding)
 
 
-def _declared(at_ms: int, head: Envelope, data: decisions.BindingDeclared) -> Binding:
+def _new_binding(at_ms: int, head: Envelope, data: decisions.BindingDeclared) -> Binding:
     """Return the binding of a template that had none."""
     uid = ids.object_uid(head.source, head.id, data.key)
     return Binding(template=data.template, template_uid=data.uid, uid=uid, created_ms=at_ms)

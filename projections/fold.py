@@ -345,7 +345,7 @@ class Fold:
             self._apply_output(record, record.number)
             return
         match self._steps.take_output(record):
-            case Judgement.COUNTS:
+            case Judgement.VALID:
                 self._apply_output(record, record.number)
             case Judgement.EARLY:
                 self._counts.add(f"{record.topic}.early")

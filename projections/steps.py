@@ -97,9 +97,9 @@ class Steps:
             self._kept[record.number] = record
             for evicted in self._outputs.keep(record):
                 self._kept[evicted.number] = None
-        elif judgement is Judgement.COUNTS and (output := record.headers["ce_id"]) in self._written:
+        elif judgement is Judgement.VALID and (output := record.headers["ce_id"]) in self._written:
             self._taken.append(output)
-        if record.topic == topics.WORKS and judgement is not Judgement.COUNTS:
+        if record.topic == topics.WORKS and judgement is not Judgement.VALID:
             self._foreign[record.partition, record.offset] = True
         return judgement
 
@@ -108,7 +108,7 @@ class Steps:
         outputs: list[StoredRecord] = []
         for record in self._outputs.due(shard):
             self._kept[record.number] = None
-            if self._outputs.judge(record) is Judgement.COUNTS:
+            if self._outputs.judge(record) is Judgement.VALID:
                 outputs.append(record)
                 if record.topic == topics.WORKS:
                     self._foreign[record.partition, record.offset] = False

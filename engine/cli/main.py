@@ -106,7 +106,7 @@ def run(arguments: list[str]) -> int:
         if arguments and arguments[0] in _OPTIONS:
             arguments = [*arguments[1:], _OPTIONS[arguments[0]]]
         _check_command(arguments)
-        next_commands.keep(arguments)
+        next_commands.store_arguments(arguments)
         code = _run_command(arguments)
     except failures.Failure as failure:
         if failure.code == failures.USAGE and arguments[0] in _COMPARING:

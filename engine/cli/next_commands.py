@@ -17,7 +17,7 @@ _DEFAULT: Final = "default"
 _arguments: ContextVar[Sequence[str]] = ContextVar("arguments", default=())
 
 
-def keep(arguments: Sequence[str]) -> None:
+def store_arguments(arguments: Sequence[str]) -> None:
     """Store the arguments of the running command, whose options ``command`` repeats."""
     _arguments.set(arguments)
 

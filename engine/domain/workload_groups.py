@@ -89,7 +89,7 @@ class GroupClusters:
         self._placed += bool(after) - bool(before)
         self._others_of_new = None
 
-    def binds(self, own: AbstractSet[str]) -> bool:
+    def restricts(self, own: AbstractSet[str]) -> bool:
         """Whether the group restricts a binding with the clusters ``own``: it does if another binding has clusters."""
         return self._placed > bool(own)
 

@@ -82,7 +82,7 @@ class GroupIndex:
         for group in _groups_of(binding):
             known = self._groups.get(group)
             own = self._clusters(binding, group)
-            if known is not None and known.binds(own):
+            if known is not None and known.restricts(own):
                 restrictions = restrictions.with_group(known.others(own), is_apart=group.is_apart)
         return restrictions
 

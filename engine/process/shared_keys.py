@@ -77,14 +77,14 @@ async def share(
         own = await asyncio.to_thread(load_or_create, directory)
         unanswered = ""
         # Another new replica may publish its keys first; the next iteration then requests those.
-        while (counting := await _counting(write_api, own, unanswered)) != own.fingerprint:
-            received = await _requested_keys(write_api, stored, counting, answer_seconds)
+        while (published := await _published(write_api, own, unanswered)) != own.fingerprint:
+            received = await _requested_keys(write_api, stored, published, answer_seconds)
             if received is not None:
                 await asyncio.to_thread(_keep, directory, received)
                 _log.info("keys received from another replica")
                 return
             _log.warning("no replica answered; publishing own keys")
-            unanswered = counting
+            unanswered = published
     except (StatusError, LogError, ProjectionError) as error:
         _log.warning("keys not shared; using own keys", error=str(error))
 
@@ -105,7 +105,7 @@ async def answer(reads: ReadSide, write_api: WriteApi, directory: Path) -> None:
         await asyncio.sleep(_REQUESTS_SECONDS)
 
 
-async def _counting(write_api: WriteApi, own: Keys, instead: str) -> str:
+async def _published(write_api: WriteApi, own: Keys, instead: str) -> str:
     """Publish ``own`` keys as ``_Publication`` does; return the fingerprint of the keys that are published now."""
     outcome = await _change(write_api, authorized.KEYS, _Publication(own, instead))
     return str(_data(outcome).get("fingerprint"))

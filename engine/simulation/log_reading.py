@@ -52,7 +52,7 @@ _NONE: Final[Mapping[int, Chain]] = {}
 _NO_ENDS: Final[port.Ends] = {}
 
 
-class CountingWorks:
+class ValidWorks:
     """Follows the steps of all shards and judges each record of ``works`` once, in partition order.
 
     ``chains`` are the shards' chains as of the offsets ``ends``; later steps are read from there. Steps of a shard
@@ -93,13 +93,13 @@ class CountingWorks:
         A work whose step has not been read yet is kept for ``follow``.
         """
         judgement = self._outputs.judge(record)
-        if judgement is not Judgement.COUNTS:
+        if judgement is not Judgement.VALID:
             self._foreign.add((record.partition, record.offset))
         if judgement is Judgement.EARLY:
             self._outputs.keep(record)
-        return judgement is Judgement.COUNTS
+        return judgement is Judgement.VALID
 
-    def counts(self, record: records.StoredRecord) -> bool:
+    def is_valid(self, record: records.StoredRecord) -> bool:
         """Whether members apply a record that was judged before."""
         return (record.partition, record.offset) not in self._foreign
 
@@ -111,11 +111,11 @@ class CountingWorks:
         return True
 
     def _take_due(self, shard: int) -> list[records.StoredRecord]:
-        counting = [
-            record for record in self._outputs.due(shard) if self._outputs.judge(record) is Judgement.COUNTS
+        valid_works = [
+            record for record in self._outputs.due(shard) if self._outputs.judge(record) is Judgement.VALID
         ]
-        self._foreign.difference_update((record.partition, record.offset) for record in counting)
-        return counting
+        self._foreign.difference_update((record.partition, record.offset) for record in valid_works)
+        return valid_works
 
 
 _WRITES: Final = catalogue.types_of(
@@ -167,7 +167,7 @@ async def rebuild(
     contents: Contents,
     members: Sequence[specs.MemberSpec],
     ends: port.Ends,
-    counting: CountingWorks,
+    valid_works: ValidWorks,
     clock_ms: Callable[[], int],
     known: Mapping[str, member_history.History],
 ) -> tuple[dict[str, MemberState], dict[str, int], frozenset[str]]:
@@ -179,7 +179,7 @@ async def rebuild(
     read = {
         spec.name: member_history.History(nodes=spec.node_count) for spec in members if spec.name not in known
     }
-    behind = await _read(log, read, ends, counting) if read else {}
+    behind = await _read(log, read, ends, valid_works) if read else {}
     histories = {**known, **read}
     for name, history in histories.items():
         if history.down_since:
@@ -258,7 +258,7 @@ def cause_of(
 
 
 async def _read(
-    log: port.Log, histories: Mapping[str, member_history.History], ends: port.Ends, counting: CountingWorks
+    log: port.Log, histories: Mapping[str, member_history.History], ends: port.Ends, valid_works: ValidWorks
 ) -> dict[str, int]:
     """Fold the records of members; return for each that is down the offset of its first work not applied."""
     async for record in _records(log, (topics.CLUSTERS, 0), ends):
@@ -267,7 +267,7 @@ async def _read(
             member_history.take_cluster(history, decoded.data, record.number, decoded.envelope.source)
             if (write := write_in(record, decoded)) is not None:
                 history.writes.append(write)
-    behind = await _take_works(log, histories, ends, counting)
+    behind = await _take_works(log, histories, ends, valid_works)
     for shard in range(topics.SHARDS):
         async for record in _records(log, (topics.HEALTH, shard), ends):
             take_report(histories, record)
@@ -279,15 +279,15 @@ def _records(log: port.Log, slot: tuple[str, int], ends: port.Ends) -> AsyncIter
 
 
 async def _take_works(
-    log: port.Log, histories: Mapping[str, member_history.History], ends: port.Ends, counting: CountingWorks
+    log: port.Log, histories: Mapping[str, member_history.History], ends: port.Ends, valid_works: ValidWorks
 ) -> dict[str, int]:
     behind: dict[str, int] = {}
-    await counting.follow(ends)
+    await valid_works.follow(ends)
     for partition in sorted({keys.shard_of(name) for name in histories}):
         async for record in _records(log, (topics.WORKS, partition), ends):
-            is_counting = counting.judge(record)
+            is_valid = valid_works.judge(record)
             history = histories.get(record.key)
-            if not is_counting or history is None or (work_read := work_in(record, intern)) is None:
+            if not is_valid or history is None or (work_read := work_in(record, intern)) is None:
                 continue
             if history.down_since and record.number > history.down_since:
                 behind.setdefault(record.key, record.offset)

@@ -66,7 +66,7 @@ class Members:
         self._lock = asyncio.Lock()
         self._states: dict[str, MemberState] = {}
         self._taken: dict[int, int] = {}
-        self._counting = log_reading.CountingWorks(log)
+        self._valid_works = log_reading.ValidWorks(log)
         self._clusters_taken = 0
         self._writes = pending_changes.ClientWrites()
         self._behind: dict[str, int] = {}
@@ -215,15 +215,15 @@ class Members:
         past, self._past = self._past, None
         histories = {} if past is None else past.histories
         if past is not None and histories.keys() >= {spec.name for spec in self._specs}:
-            self._counting = log_reading.CountingWorks(self._log, past.chains, ends)
+            self._valid_works = log_reading.ValidWorks(self._log, past.chains, ends)
         else:
-            self._counting = log_reading.CountingWorks(self._log)
+            self._valid_works = log_reading.ValidWorks(self._log)
         self._states, self._behind, self._unseen = await log_reading.rebuild(
             self._log,
             self._contents,
             self._specs,
             ends,
-            self._counting,
+            self._valid_works,
             self._clock_ms,
             histories,
         )
@@ -251,7 +251,7 @@ class Members:
         self.seen_number = self._log.change_count()
         ends = dict(self._log.ends())
         await self._follow_clusters(ends.get((topics.CLUSTERS, 0), 0))
-        await self._apply(self._for_running_members(await self._counting.follow(ends)))
+        await self._apply(self._for_running_members(await self._valid_works.follow(ends)))
         for partition in self._partitions:
             await self._take_works(partition, ends.get((topics.WORKS, partition), 0))
         for name in self._writes.settled(self._taken, ends):
@@ -298,7 +298,7 @@ class Members:
             start = self._taken[partition]
             batch = await self._log.read(topics.WORKS, partition, start, min(log_reading.READ, end - start))
             await self._apply(
-                self._for_running_members([record for record in batch if self._counting.judge(record)])
+                self._for_running_members([record for record in batch if self._valid_works.judge(record)])
             )
             self._taken[partition] = port.behind(batch, end)
             await asyncio.sleep(0)
@@ -314,7 +314,7 @@ class Members:
         while offset < end:
             batch = await self._log.read(topics.WORKS, partition, offset, min(log_reading.READ, end - offset))
             await self._apply(
-                [record for record in batch if record.key == name and self._counting.counts(record)]
+                [record for record in batch if record.key == name and self._valid_works.is_valid(record)]
             )
             offset = port.behind(batch, end)
             await asyncio.sleep(0)

@@ -18,12 +18,12 @@ from engine.cli import failures, main, next_commands
     ],
 )
 def test_next_command_reads_the_same_log(arguments: str, shown: str) -> None:
-    next_commands.keep(arguments.split())
+    next_commands.store_arguments(arguments.split())
     assert next_commands.check_log() == f"check the log: {shown}"
 
 
 def test_options_of_the_next_command_are_quoted_for_the_shell() -> None:
-    next_commands.keep(["get", "works", "--data", "my data", "--as-of", "10m"])
+    next_commands.store_arguments(["get", "works", "--data", "my data", "--as-of", "10m"])
     assert next_commands.command("get works", "--as-of") == "reballast get works --as-of 10m --data 'my data'"
     assert next_commands.command("timeline deploy web") == "reballast timeline deploy web --data 'my data'"
 

@@ -51,11 +51,11 @@ class Finding(Struct, frozen=True, order=True):
 
 
 class Step(Struct):
-    """A recorded step; ``counts``: it is valid, the successor of the last valid step."""
+    """A recorded step; ``is_valid``: it is the successor of the last valid step."""
 
     entry: Entry
     said: dict[str, Any]
-    counts: bool
+    is_valid: bool
 
 
 def check(history: History) -> list[Finding]:
@@ -64,7 +64,7 @@ def check(history: History) -> list[Finding]:
     findings = [*_acknowledged(history), *_repeated(history), *_numbers(history), *_shown(history)]
     for shard, steps in shards.items():
         findings += [*_chain(shard, steps), *_order(history, shard, steps), *_taken(history, shard, steps)]
-    return sorted([*findings, *_outputs(history, shards), *_declared(history, _counting(shards))])
+    return sorted([*findings, *_outputs(history, shards), *_declared(history, _valid(shards))])
 
 
 def names(findings: Iterable[Finding]) -> list[str]:
@@ -91,7 +91,7 @@ def _chain(shard: int, steps: Sequence[Step]) -> Iterator[Finding]:
     number = term = 0
     for step in steps:
         location, data = step.entry.position, step.said
-        if step.counts:
+        if step.is_valid:
             if data["term"] < term:
                 yield Finding(
                     STALE, location, f"term {data['term']} goes on in shard {shard} after term {term}"
@@ -109,7 +109,7 @@ def _chain(shard: int, steps: Sequence[Step]) -> Iterator[Finding]:
 def _order(history: History, shard: int, steps: Sequence[Step]) -> Iterator[Finding]:
     """Times and input ends never decrease; a step has a higher number than its inputs."""
     before: dict[str, Any] = {"timeMs": 0, "ends": {}}
-    for step in (step for step in steps if step.counts):
+    for step in (step for step in steps if step.is_valid):
         location, data = step.entry.position, step.said
         if data["timeMs"] < before["timeMs"]:
             yield Finding(DISORDERED, location, "its time lies before that of the step before")
@@ -127,31 +127,31 @@ def _taken(history: History, shard: int, steps: Sequence[Step]) -> Iterator[Find
     """Every input of the shard's own topics is covered by a step."""
     ends: dict[str, int] = {}
     for step in steps:
-        ends = step.said["ends"] if step.counts else ends
+        ends = step.said["ends"] if step.is_valid else ends
     for topic in _OWN:
         for entry in history.entries.get((topic, shard), ()):
             if entry.offset >= ends.get(topic, 0):
                 yield Finding(LOST, entry.position, "no step took it")
 
 
-def _counting(shards: dict[int, list[Step]]) -> dict[str, Step]:
+def _valid(shards: dict[int, list[Step]]) -> dict[str, Step]:
     """Return the valid steps by the prefix of their outputs' ids (shard-term-number)."""
     return {
         f"{shard}-{step.said['term']}-{step.said['number']}": step
         for shard, steps in shards.items()
         for step in steps
-        if step.counts
+        if step.is_valid
     }
 
 
-def _declared(history: History, counting: Container[str]) -> Iterator[Finding]:
+def _declared(history: History, valid: Container[str]) -> Iterator[Finding]:
     """The last declaration of each template is about its last write that was not refused."""
     refused = _refused(history)
     declared: dict[str, Entry] = {}
     declarations = [
         entry
         for entry in history.of("decisions")
-        if entry.kind in {"binding-declared", "binding-withdrawn"} and entry.id.rpartition("-")[0] in counting
+        if entry.kind in {"binding-declared", "binding-withdrawn"} and entry.id.rpartition("-")[0] in valid
     ]
     for entry in declarations:
         declared[entry.data["key"]] = entry
@@ -240,7 +240,7 @@ def _repeated(history: History) -> Iterator[Finding]:
 
 def _outputs(history: History, shards: dict[int, list[Step]]) -> Iterator[Finding]:
     """Each valid step has all its outputs once, and there are no other outputs."""
-    expected = _counting(shards)
+    expected = _valid(shards)
     written: dict[str, Counter[str]] = {name: Counter() for name in expected}
     for entry in history.of("decisions", "links", "works", "rejections", "clusters", "policies", "specs"):
         name, _, index = entry.id.rpartition("-")

@@ -75,7 +75,7 @@ class WorkFeed:
         ):
             for number in numbers:
                 batch = await self._reads.log.read_all(number - 1, 1)
-                if works := await self._counting(name, batch):
+                if works := await self._valid_works(name, batch):
                     return works[0][1]
             before = numbers[-1]
         return None
@@ -108,7 +108,7 @@ class WorkFeed:
                 batch = await self._reads.log.read(topics.WORKS, partition, after, _BATCH_RECORDS)
                 if not batch:
                     break
-                if works := await self._counting(name, batch):
+                if works := await self._valid_works(name, batch):
                     sent_s = anyio.current_time()
                     yield b"".join(_line(messages.Line(position=end, work=work)) for end, work in works)
                 after = batch[-1].offset + 1
@@ -120,7 +120,7 @@ class WorkFeed:
                 if not await self._reads.is_more(seen):
                     return
 
-    async def _counting(
+    async def _valid_works(
         self, name: str, batch: Sequence[records.StoredRecord]
     ) -> list[tuple[int, messages.Work]]:
         """Return the valid works of a cluster among these records, each with the offset of the next record.
