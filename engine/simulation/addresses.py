@@ -3,37 +3,31 @@
 Nothing is allocated, so two pods among many thousands may have the same address.
 """
 
-import hashlib
 import ipaddress
 from typing import Final
 
 from engine.kubeapi.admission.rules.core import NODE_PORTS
+from engine.kubeapi.values.cluster_ips import address_in, number_of
 
 _NODES: Final = ipaddress.IPv4Network("172.16.0.0/12")
 _PODS: Final = ipaddress.IPv4Network("10.0.0.0/9")
-_SERVICES: Final = ipaddress.IPv4Network("10.128.0.0/9")
 _BALANCERS: Final = ipaddress.IPv4Network("198.18.0.0/15")
 """Addresses of load balancers. The range is reserved for benchmarks (RFC 2544), so none of them is public."""
 
 
 def of_node(cluster: str, name: str) -> str:
     """Return the internal address of a node."""
-    return _address(_NODES, cluster, name)
+    return address_in(_NODES, cluster, name)
 
 
 def of_pod(cluster: str, namespace: str, name: str) -> str:
     """Return the address of a pod."""
-    return _address(_PODS, cluster, namespace, name)
-
-
-def of_service(cluster: str, namespace: str, name: str) -> str:
-    """Return the cluster IP of a Service."""
-    return _address(_SERVICES, cluster, namespace, name)
+    return address_in(_PODS, cluster, namespace, name)
 
 
 def of_balancer(cluster: str, namespace: str, name: str) -> str:
     """Return the load balancer's address for a Service or an Ingress; ``name`` includes the kind."""
-    return _address(_BALANCERS, cluster, namespace, name)
+    return address_in(_BALANCERS, cluster, namespace, name)
 
 
 def node_port(namespace: str, name: str, port: object, skipped: int) -> int:
@@ -42,13 +36,4 @@ def node_port(namespace: str, name: str, port: object, skipped: int) -> int:
     The port is computed from the arguments. To avoid a port that is taken, call again with a higher ``skipped``.
     All clusters have the same node port, as in Karmada, whose API server assigns it in the template.
     """
-    return NODE_PORTS[(_number(namespace, name, str(port)) + skipped) % len(NODE_PORTS)]
-
-
-def _address(network: ipaddress.IPv4Network, *names: str) -> str:
-    # The first and the last address of a network belong to no host.
-    return str(network[1 + _number(*names) % (network.num_addresses - 2)])
-
-
-def _number(*names: str) -> int:
-    return int.from_bytes(hashlib.blake2b("\0".join(names).encode(), digest_size=8).digest(), "big")
+    return NODE_PORTS[(number_of(namespace, name, str(port)) + skipped) % len(NODE_PORTS)]

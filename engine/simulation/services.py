@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Final, TypedDict
 
 from engine.kubeapi.admission.rules.core import WITH_NODE_PORTS
+from engine.kubeapi.values import cluster_ips
 from engine.simulation import addresses
 from engine.simulation.specs import uid
 from events.json_values import Json, as_list, objects_at
@@ -19,15 +20,13 @@ _SLICE_ENDPOINTS_MAX: Final = 1_000
 
 
 def with_addresses(cluster: str, service: KubeObject) -> KubeObject:
-    """Return a Service with its cluster IP and node ports; values in its manifest stay, also the clusterIP ``None``."""
+    """Return a Service with its cluster IP and node ports; values in its manifest stay."""
+    service = cluster_ips.with_cluster_ip(service, cluster)
     spec = service.object_at("spec")
-    if spec.get("type") == "ExternalName":
+    if spec.get("type") not in WITH_NODE_PORTS:
         return service
-    address = spec.get("clusterIP") or addresses.of_service(cluster, *service.key)
-    assigned: Json = {"clusterIP": address, "clusterIPs": [address]}
-    if spec.get("type") in WITH_NODE_PORTS:
-        assigned["ports"] = _with_node_ports(service.key, objects_at(spec, "ports"))
-    return service.with_fields({"spec": {**spec, **assigned}})
+    ports = _with_node_ports(service.key, objects_at(spec, "ports"))
+    return service.with_fields({"spec": {**spec, "ports": ports}})
 
 
 def _with_node_ports(service: tuple[str, str], ports: list[Json]) -> list[Json]:

@@ -15,10 +15,10 @@ from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.schema.resources import Resource
-from engine.kubeapi.values import resource_versions
+from engine.kubeapi.values import cluster_ips, resource_versions
 from engine.writing import cluster_changes, cluster_status
 from engine.writing.mutations import Action, Edit, Edited, Mutated, Problem, StoredState, Target, not_found
-from events import keys, kube_objects, limits, policies, records, shapes, specs, times
+from events import keys, kube_objects, limits, policies, records, shapes, specs, times, vocabulary
 from events.json_values import Json, decoded, object_at
 from events.kube_objects import KubeObject
 from events.validation import verdicts
@@ -255,7 +255,7 @@ def _mutated(action: Action, value: KubeObject, edited: Edited, *events: shapes.
 
 
 def live_object(target: Target, stored: StoredObject) -> KubeObject:
-    """The stored object with the metadata that is derived: uid, resourceVersion, generation, creation time."""
+    """The stored object with its derived values: uid, resourceVersion, generation, creation time, cluster IP."""
     head = stored.head
     metadata = {
         "name": target.name,
@@ -264,7 +264,10 @@ def live_object(target: Target, stored: StoredObject) -> KubeObject:
         "generation": _generation(stored),
         "creationTimestamp": times.to_seconds_text(head.created_ms),
     }
-    return marks.of_policy(head.uid, stored.content.with_metadata(metadata))
+    value = stored.content.with_metadata(metadata)
+    if value.type_meta == vocabulary.SERVICE:
+        return cluster_ips.with_cluster_ip(value)
+    return marks.of_policy(head.uid, value)
 
 
 def _generation(stored: StoredObject) -> int:
@@ -321,7 +324,7 @@ def _is_awaited(value: KubeObject) -> bool:
 
 
 def manifest(value: KubeObject) -> bytes:
-    """The bytes of an object to store: without derived metadata, claim labels, the status and its field owners."""
+    """The bytes of an object to store: without derived values, claim labels, the status and its field owners."""
     metadata = {
         name: item for name, item in value.metadata.items() if name not in _DERIVED and item is not None
     }
@@ -341,6 +344,8 @@ def manifest(value: KubeObject) -> bytes:
         ]
         metadata.pop("managedFields")
         metadata |= {"managedFields": kept_entries} if kept_entries else {}
+    if value.type_meta == vocabulary.SERVICE:
+        value = cluster_ips.without_cluster_ip(value)
     document = value.document
     manifest = {**{name: item for name, item in document.items() if name != "status"}, "metadata": metadata}
     return _encoded(manifest)

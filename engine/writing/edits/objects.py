@@ -249,10 +249,11 @@ def not_ended(new: KubeObject) -> KubeObject:
 def filled_in(writer: Writer, live: KubeObject | None, value: KubeObject) -> KubeObject:
     """Return the object with the defaults that are stored: those of Karmada's kinds and of custom resources.
 
-    If the type of a Service changes, fields that only the previous type has are removed.
+    If the type of a Service changes, fields that only the previous type has are removed. Its cluster IP stays.
     """
     if live is not None:
         value = core.without_former_type(built_in_defaults.with_defaults(live), value)
+        value = core.with_kept_cluster_ip(live, value)
     if writer.resource.is_kubernetes_own:
         return value  # defaults of Kubernetes' own kinds are not stored
     filled = defaults.with_defaults(value, writer.now_ms, writer.tolerated)

@@ -316,6 +316,17 @@ def without_former_type(before: KubeObject | None, value: KubeObject) -> KubeObj
     return value.with_fields({"spec": spec})
 
 
+def with_kept_cluster_ip(before: KubeObject, value: KubeObject) -> KubeObject:
+    """Return the object; a Service that is written without a cluster IP keeps the one that it has."""
+    if value.type_meta != vocabulary.SERVICE:
+        return value
+    old, new = before.object_at("spec"), value.object_at("spec")
+    if new.get("type") == _EXTERNAL or new.get("clusterIP") or not old.get("clusterIP"):
+        return value
+    kept = {name: old[name] for name in ("clusterIP", "clusterIPs") if name in old}
+    return value.with_fields({"spec": {**new, **kept}})
+
+
 def _without_node_port(value: object, assigned: set[int]) -> object:
     port = as_object(value)
     number = None if port is None else port.get("nodePort")
