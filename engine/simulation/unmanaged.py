@@ -355,7 +355,6 @@ def _hand_over(state: MemberState, source: Workload, target: Workload) -> None:
     target.replaced = source.replaced
     _follow_key(state, source.key, target)
     autoscaler_index.forget(state, source.object_key)
-    disruption_budgets.record(state, target)
 
 
 def _count_pod(state: MemberState, item: Unmanaged, count: int) -> None:
@@ -369,7 +368,6 @@ def _rename(state: MemberState, workload: Workload, key: str) -> None:
     disruption_budgets.forget(state, workload)
     former, workload.key = workload.key, key
     _follow_key(state, former, workload)
-    disruption_budgets.record(state, workload)
 
 
 def _follow_key(state: MemberState, former: str, workload: Workload) -> None:

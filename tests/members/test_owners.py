@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from engine.simulation import garbage_collection
+from engine.simulation import garbage_collection, specs
 from engine.simulation.state import MemberState
 from events import clusters, shapes
 from events.json_values import Json
@@ -43,11 +43,12 @@ async def test_owner_of_an_object_that_the_control_plane_took_over_can_be_delete
     assert (state.unmanaged, list(state.workloads)) == ({}, [examples.key_of("nginx")])
 
 
-@pytest.mark.parametrize("kind", ["ReplicaSet", "DaemonSet", "StatefulSet"])
-async def test_orphaned_pods_of_all_kinds_survive_a_restart(kind: str) -> None:
-    stage = examples.Stage()
+@pytest.mark.parametrize(("kind", "count"), [("ReplicaSet", 3), ("DaemonSet", 2), ("StatefulSet", 3)])
+async def test_orphaned_pods_of_all_kinds_survive_a_restart(kind: str, count: int) -> None:
+    nodes = (specs.NodeGroup(count=2, allocatable={"cpu": "1", "memory": "1Gi", "pods": "10"}),)
+    stage = examples.Stage(structs.replace(examples.member(), nodes=nodes))
     await stage.turn()
-    manifest = {**manifests.deployment("nginx", 1, "default"), "kind": kind}
+    manifest = {**manifests.deployment("nginx", 3, "default"), "kind": kind}
     await _write(stage, manifest)
     ref = shapes.WorkloadRef(api_version="apps/v1", kind=kind, name="nginx", namespace="default")
     deleted = clusters.MemberObjectDeleted(name="member1", object=ref, orphans=True)
@@ -55,7 +56,8 @@ async def test_orphaned_pods_of_all_kinds_survive_a_restart(kind: str) -> None:
     rebuilt = stage.restarted()
     for checked in (stage, rebuilt):
         await checked.settle()
-        assert [item.ref.kind for item in checked.members.state_of("member1").unmanaged.values()] == ["Pod"]
+        objects = checked.members.state_of("member1").unmanaged.values()
+        assert [item.ref.kind for item in objects] == ["Pod"] * count
 
 
 async def test_orphan_that_the_control_plane_took_over_is_not_adopted() -> None:
