@@ -43,11 +43,11 @@ def run(clusters: int, mode: str, seconds: float, replicas: int = 100) -> Figure
         msg = f"mode {mode!r} is not one of {', '.join(MODES)}; each may have the prefix steady- or fresh-"
         raise ValueError(msg)
     known = make_fleet(clusters)
-    questions = _questions(known, base, prefix, replicas)
-    turn = _turn(known, questions, lambda decision: len(decision.columns[0]))
+    scheduling_requests = _requests(known, base, prefix, replicas)
+    turn = _turn(known, scheduling_requests, lambda decision: len(decision.columns[0]))
     placed = turn()
     seconds_each, each_cpu = _seconds_each(turn, _BINDINGS, seconds)
-    in_pairs = _turn(known, questions, lambda decision: len(decision.clusters))
+    in_pairs = _turn(known, scheduling_requests, lambda decision: len(decision.clusters))
     by_pairs, _ = _seconds_each(in_pairs, _BINDINGS, min(seconds, 1.0))
     baseline, _ = _seconds_each(lambda: _divide_by_definition(known, replicas), 1, min(seconds, 1.0))
     mark = REFERENCE.get(clusters, {}).get(base)
@@ -155,12 +155,12 @@ def _static_weights() -> tuple[placements.StaticClusterWeight, ...]:
     )
 
 
-def _questions(known: fleet.Fleet, mode: str, prefix: str, replicas: int) -> list[requests.Request]:
+def _requests(known: fleet.Fleet, mode: str, prefix: str, replicas: int) -> list[requests.Request]:
     """One request per binding. With a ``prefix`` (steady, fresh), each has a previous result and changed replicas."""
     styles = [_placement(mode, number) for number in range(_PLACEMENTS)]
-    questions: list[requests.Request] = []
+    scheduling_requests: list[requests.Request] = []
     for number in range(_BINDINGS):
-        question = requests.Request(
+        request = requests.Request(
             resource=requests.Resource(
                 api_version="apps/v1",
                 kind="Deployment",
@@ -172,24 +172,24 @@ def _questions(known: fleet.Fleet, mode: str, prefix: str, replicas: int) -> lis
             replicas=replicas,
             requests=(("cpu", 100 + number), ("memory", (64 + number) << 20)),
         )
-        questions.append(_rescaled(question, known, prefix, number) if prefix else question)
-    return questions
+        scheduling_requests.append(_rescaled(request, known, prefix, number) if prefix else request)
+    return scheduling_requests
 
 
-def _rescaled(question: requests.Request, known: fleet.Fleet, prefix: str, number: int) -> requests.Request:
-    previous = schedule.schedule(question, known).clusters
+def _rescaled(request: requests.Request, known: fleet.Fleet, prefix: str, number: int) -> requests.Request:
+    previous = schedule.schedule(request, known).clusters
     return requests.Request(
-        resource=question.resource,
-        placement=question.placement,
-        replicas=max(question.replicas + (5 if number % 2 else -5), 1),
-        requests=question.requests,
+        resource=request.resource,
+        placement=request.placement,
+        replicas=max(request.replicas + (5 if number % 2 else -5), 1),
+        requests=request.requests,
         current=previous,
         fresh=prefix == "fresh",
     )
 
 
 def _turn(
-    known: fleet.Fleet, questions: list[requests.Request], read: Callable[[decisions.Decision], int]
+    known: fleet.Fleet, scheduling_requests: list[requests.Request], read: Callable[[decisions.Decision], int]
 ) -> Callable[[], int]:
     """Return a function that decides all requests once, with a capacity report before every fifty requests.
 
@@ -200,13 +200,13 @@ def _turn(
 
     def turn() -> int:
         placed = 0
-        for number, question in enumerate(questions):
+        for number, request in enumerate(scheduling_requests):
             if number % _PLACEMENTS == 0:
                 report = next(reports)
                 index = report * 7 % len(names)
                 known.report(names[index], _summary(index, report))
             # Read each result: lazily computed columns that are never read would make the rate too high.
-            placed += read(schedule.schedule(question, known)) > 0
+            placed += read(schedule.schedule(request, known)) > 0
         return placed
 
     return turn

@@ -66,7 +66,7 @@ class _Scheduler:
         try:
             envelope = parsing.read_envelope(line)
             identity = envelope.id
-            return self._decide(identity, parsing.read_question(envelope, line))
+            return self._decide(identity, parsing.read_input(envelope, line))
         except parsing.UnreadableError as error:
             field, reason = error.field, error.reason
         except msgspec.ValidationError as error:
@@ -76,12 +76,12 @@ class _Scheduler:
             field, reason = "", f"not readable as JSON: {error}"
         return Refused(id=identity, error=Refusal(line=number, field=field, reason=reason))
 
-    def _decide(self, identity: parsing.Identity, question: parsing.Input) -> Answer:
-        raw = bytes(question.clusters)
+    def _decide(self, identity: parsing.Identity, scheduling_input: parsing.Input) -> Answer:
+        raw = bytes(scheduling_input.clusters)
         if raw != self._raw:
             self._fleet = parsing.read_fleet(raw)
             self._raw = raw
-        request = parsing.read_request(question, self._fleet)
+        request = parsing.read_request(scheduling_input, self._fleet)
         decision = scheduling.schedule(request, self._fleet, explain=self._explained)
         explanation = decision.explanation
         return Answer(

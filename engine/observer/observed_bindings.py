@@ -119,8 +119,8 @@ class ObservedBinding(Struct, frozen=True):
         metadata = structs.replace(self.metadata, resource_version=version)
         return (metadata, self.spec, self.status) == (earlier.metadata, earlier.spec, earlier.status)
 
-    def question(self) -> parsing.Input:
-        """Return the scheduling question of this version, with an empty list of clusters."""
+    def scheduling_input(self) -> parsing.Input:
+        """Return the input of the scheduler in this version, with an empty list of clusters."""
         return parsing.Input(
             clusters=msgspec.Raw(b"[]"),
             spec=self.spec,

@@ -77,7 +77,7 @@ class _State(NamedTuple):
     It consists of the binding with its resourceVersion, the clusters, and the restrictions by the binding's groups.
     """
 
-    question: parsing.Input
+    scheduling_input: parsing.Input
     binding: int
     clusters: _Snapshot
     restrictions: GroupRestrictions
@@ -289,7 +289,7 @@ class Shadow:
 
     def _scheduling_request(self, state: _State) -> tuple[requests.Request, fleet.Fleet]:
         known = self._fleet_of(state.clusters)
-        request = parsing.read_request(state.question, known)
+        request = parsing.read_request(state.scheduling_input, known)
         return group_index.restricted(request, state.restrictions), known
 
     def _states(self, versions: list[_Version], at: int) -> Iterator[_State]:
@@ -299,7 +299,7 @@ class Shadow:
         # The reason of the decision may be a cluster that changed long after the binding.
         before = [state for state in states if state.version < first_write.binding.version]
         after = states[len(before) :]
-        newest = _State(basis.question(), basis.version, before[-1], first_write.restrictions)
+        newest = _State(basis.scheduling_input(), basis.version, before[-1], first_write.restrictions)
         yield newest
         if basis.spec.workload_affinity_groups is not None:
             for restrictions in self._groups.earlier_restrictions(basis, versions[0].group_changes):
@@ -307,18 +307,20 @@ class Shadow:
         near = [*reversed(before[-_EARLIER_MAX:-1]), *after]
         for state in near:
             yield newest._replace(clusters=state)
-        # Most versions differ only in the members' reports, which are no part of the question.
-        seen = [newest.question]
+        # Most versions differ only in the members' reports, which the scheduler does not read.
+        seen = [newest.scheduling_input]
         placed = final.placed
         for other, _, _ in (*reversed(versions[:at]), *versions[at + 1 : -1]):
             if other.placed == placed != basis.placed:
                 # It shows the decision already. From it, almost any decision is the same: present clusters stay.
                 continue
-            if (question := other.question()) in seen:
+            if (scheduling_input := other.scheduling_input()) in seen:
                 continue
-            seen.append(question)
+            seen.append(scheduling_input)
             for state in (before[-1], *near):
-                yield newest._replace(question=question, binding=other.version, clusters=state)
+                yield newest._replace(
+                    scheduling_input=scheduling_input, binding=other.version, clusters=state
+                )
 
     def _fleet_of(self, state: _Snapshot) -> fleet.Fleet:
         """Return the clusters of a state; the fleet that was returned before changes to it."""

@@ -1,7 +1,7 @@
 """Parse JSON into fleets and scheduling requests: lines of `reballast schedule`, objects of another control plane.
 
-A question is a binding with its clusters. Field names are Karmada's, as in the recorded vectors. Only wrong types are
-refused; policy validation is not repeated here.
+The input of the scheduler is a binding with its clusters. Field names are Karmada's, as in the recorded vectors. Only
+wrong types are refused; policy validation is not repeated here.
 """
 
 import datetime as dt
@@ -65,7 +65,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Input(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A question: a binding, and ``clusters``, which stay JSON so that lines with equal clusters can share a fleet."""
+    """A binding, and ``clusters``, which stay JSON so that lines with equal clusters can share a fleet."""
 
     clusters: msgspec.Raw
     spec: Spec
@@ -75,7 +75,7 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):
-    """The object of a line: its id, and ``input`` if the line is a recorded case, whose request is nested there."""
+    """The object of a line: its id, and ``input`` if the line is a recorded case, which nests the binding there."""
 
     id: Identity = msgspec.UNSET
     input: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -113,8 +113,8 @@ def read_envelope(line: bytes) -> Envelope:
     return _ENVELOPES.decode(line)
 
 
-def read_question(envelope: Envelope, line: bytes) -> Input:
-    """Decode the question of a line, which is the line itself or its ``input``.
+def read_input(envelope: Envelope, line: bytes) -> Input:
+    """Decode the input in a line, which is the line itself or its ``input``.
 
     Raises `msgspec.ValidationError` or `msgspec.DecodeError` if it is malformed.
     """
@@ -146,12 +146,12 @@ def read_cluster(manifest: bytes) -> clusters.ClusterManifest:
     return _CLUSTER.decode(manifest)
 
 
-def read_request(question: Input, known: fleet.Fleet) -> requests.Request:
-    """Build the scheduling request of a question, including its trigger.
+def read_request(scheduling_input: Input, known: fleet.Fleet) -> requests.Request:
+    """Build the scheduling request, including its trigger.
 
     Raises `UnreadableError` if a resource request is malformed.
     """
-    spec, status = question.spec, question.status
+    spec, status = scheduling_input.spec, scheduling_input.status
     needs = spec.replica_requirements
     try:
         resources = None if needs is None else requests.parse_requests(needs.resource_request)
@@ -167,9 +167,9 @@ def read_request(question: Input, known: fleet.Fleet) -> requests.Request:
         evicting=frozenset(task.from_cluster for task in spec.graceful_eviction_tasks),
         observed_affinity=status.scheduler_observing_affinity_name,
         fresh=triggers.is_fresh(_seconds(spec.reschedule_triggered_at), _seconds(status.last_scheduled_time)),
-        empty_workload_propagation=question.enable_empty_workload_propagation,
+        empty_workload_propagation=scheduling_input.enable_empty_workload_propagation,
     )
-    trigger = triggers.trigger(request, question.applied_placement, known)
+    trigger = triggers.trigger(request, scheduling_input.applied_placement, known)
     return msgspec.structs.replace(request, trigger=trigger)
 
 

@@ -311,7 +311,7 @@ class Decider:
     ) -> tuple[observations.DecisionMade, bool]:
         """Return the decision on a binding, and whether the binding is to be tried again later."""
         try:
-            request = parsing.read_request(binding.question(), self._fleet)
+            request = parsing.read_request(binding.scheduling_input(), self._fleet)
         except (parsing.UnreadableError, msgspec.MsgspecError) as error:
             return _decision_event(key, binding, now_ms, _refused(binding, f"not understood: {error}")), False
         request = group_index.restricted(request, self._groups.restrictions(binding))
