@@ -354,7 +354,6 @@ def _hand_over(state: MemberState, source: Workload, target: Workload) -> None:
     target.pending, target.pending_since_ms = source.pending, source.pending_since_ms
     target.replaced = source.replaced
     _follow_key(state, source.key, target)
-    autoscaler_index.forget(state, source.object_key)
 
 
 def _count_pod(state: MemberState, item: Unmanaged, count: int) -> None:

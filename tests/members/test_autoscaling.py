@@ -97,6 +97,22 @@ async def test_target_is_brought_between_the_limits() -> None:
     assert _target(stage).replicas == 4
 
 
+async def test_target_of_a_deleted_autoscaler_keeps_its_replicas() -> None:
+    stage = await _started()
+    await _write(stage, _deployment(1))
+    await _write(stage, _scaler(2, 4))
+    await stage.settle()
+    ref = shapes.WorkloadRef(
+        api_version="autoscaling/v2", kind="HorizontalPodAutoscaler", name="nginx", namespace="default"
+    )
+    await stage.members.write("member1", clusters.MemberObjectDeleted(name="member1", object=ref))
+    await stage.settle()
+    assert _target(stage).replicas == 2
+    await _write(stage, _deployment(1))
+    await stage.settle()
+    assert _target(stage).replicas == 1
+
+
 async def test_target_follows_its_load_and_keeps_replicas_within_the_tolerance() -> None:
     stage = await _started()
     await _write(stage, _scaler())

@@ -142,6 +142,17 @@ async def test_deleted_namespace_takes_only_its_own_objects_with_it() -> None:
     assert left == [("Namespace", ""), ("ConfigMap", "second")]
 
 
+async def test_object_without_replicas_leaves_no_orphans() -> None:
+    stage = examples.Stage()
+    await stage.turn()
+    await _write(stage, _in_namespace("default", "ConfigMap"))
+    ref = shapes.WorkloadRef(api_version="v1", kind="ConfigMap", name="own", namespace="default")
+    await stage.members.write(
+        "member1", clusters.MemberObjectDeleted(name="member1", object=ref, orphans=True)
+    )
+    assert _state(stage).unmanaged == {}
+
+
 async def test_deleted_quota_limits_nothing() -> None:
     stage = examples.Stage()
     await stage.turn()

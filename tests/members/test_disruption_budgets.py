@@ -3,7 +3,7 @@
 import msgspec
 
 from engine.kubeapi.values.selectors import LabelSelector
-from engine.simulation import cluster, unmanaged
+from engine.simulation import cluster, disruption_budgets, lists, unmanaged
 from engine.simulation.state import MemberState
 from engine.works import templates
 from events import health, shapes
@@ -80,6 +80,23 @@ def test_budget_is_reported_when_a_client_creates_pods_that_wait() -> None:
     unmanaged.apply(state, msgspec.json.encode(waiting), "uid", 0)
     assert cluster.advance(state, 0)
     assert reported(state)[-1] == ("0", "2")
+
+
+def test_budget_of_a_client_protects_pods_until_it_is_deleted() -> None:
+    state = examples.new_state(startup_ms=0)
+    spec: Json = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}
+    own = manifests.manifest("policy/v1", "PodDisruptionBudget", "own", "default", spec=spec)
+    unmanaged.apply(state, msgspec.json.encode(own), "uid", 0)
+    apply_pods(state, "web", 1, "web")
+    cluster.advance(state, 0)
+    (workload,) = state.workloads.values()
+    (pod,) = lists.pods_of(state.spec.name, workload)
+    assert not disruption_budgets.allows(state, lists.FoundPod(workload, pod))
+    ref = shapes.WorkloadRef(
+        api_version="policy/v1", kind="PodDisruptionBudget", name="own", namespace="default"
+    )
+    unmanaged.delete(state, ref, 0)
+    assert disruption_budgets.allows(state, lists.FoundPod(workload, pod))
 
 
 def test_changed_selector_selects_other_pods() -> None:

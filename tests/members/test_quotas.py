@@ -139,6 +139,19 @@ async def test_bare_pods_are_counted_after_a_restart(is_propagated: bool) -> Non
     assert (_running(stage, NGINX).ready, _running(rebuilt, NGINX).ready) == (2, 2)
 
 
+async def test_orphaned_pods_count_for_a_quota() -> None:
+    stage = examples.Stage()
+    await stage.turn()
+    await _write(stage, _quota(pods="3"))
+    await _write(stage, {**_deployment("nginx", 2), "kind": "ReplicaSet"})
+    ref = shapes.WorkloadRef(api_version="apps/v1", kind="ReplicaSet", name="nginx", namespace="default")
+    await stage.members.write(
+        "member1", clusters.MemberObjectDeleted(name="member1", object=ref, orphans=True)
+    )
+    await stage.settle()
+    assert _status(stage)["used"] == {"pods": "2"}
+
+
 async def test_bare_pod_that_the_control_plane_takes_over_is_no_longer_counted() -> None:
     stage = examples.Stage()
     await stage.turn()
