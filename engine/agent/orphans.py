@@ -101,7 +101,7 @@ class OrphanSearch:
                 newest = await self._control.newest_work(key)
             except ApiError as error:
                 _log.warning("removal not known; retrying", cluster=self._cluster, key=key, error=str(error))
-                # The others come first: the control plane may fail to answer for one binding only.
+                # Try the other bindings first: the control plane may fail to answer for this one only.
                 unlisted[key] = unlisted.pop(key)
                 await anyio.sleep(backoff.next_delay_s())
                 continue

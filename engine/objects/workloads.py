@@ -198,7 +198,7 @@ def _container_requests(container: _Container) -> dict[str, str]:
 
 
 def _text(nano: int) -> str:
-    """Return the shortest exact quantity; the largest one if it would be too long to be read again."""
+    """Return the shortest exact quantity; the largest readable one if that text is too long to be read again."""
     if nano % _NANO_A_UNIT == 0:
         text = str(nano // _NANO_A_UNIT)
     else:

@@ -317,7 +317,7 @@ def _first_differing(head: Head, own: Head) -> int:
 
 
 def _begun(head: Head) -> int:
-    """Return the number of the last step before those of the marks."""
+    """Return the number of the step before the first one that has a mark."""
     return head.step - len(base64.b64decode(head.marks)) // _MARK_BYTES
 
 

@@ -32,7 +32,7 @@ KEY_REQUEST_PREFIX: Final = f"{_RESERVED_PREFIX}keys-for-"
 
 
 class Permission(Struct, frozen=True, kw_only=True):
-    """Check the result of an edit: whether the user may create the object, and grant the rights in a role.
+    """Checks whether a user may make an edit: may create the object, and may grant the rights that a role contains.
 
     ``rights`` is None for users that may do everything. ``creates``: the request is a POST, whose right to create is
     already checked.
