@@ -44,13 +44,14 @@ encode: Final = msgspec.json.Encoder(order="deterministic").encode
 class Change(Struct, frozen=True, kw_only=True):
     """Create or replace an object. ``resource`` describes the kind for error messages.
 
-    ``has_status``: a new object is written together with the status that the edit returns.
+    ``has_status``: the status that the edit returns is written too; ``begins_with_status``: only that of a new object.
     """
 
     target: Target
     edit: Edit
     resource: Resource | None = None
     has_status: bool = False
+    begins_with_status: bool = False
 
     def apply(self, stored: StoredState) -> Mutated | Problem:
         """Return the edited object, and the event that writes it (or deletes it, if its last finalizer was removed)."""
@@ -58,24 +59,45 @@ class Change(Struct, frozen=True, kw_only=True):
             return self._apply_to_cluster(stored if isinstance(stored, Cluster) else None)
         if stored is not None:
             _check_name(self.target, stored)
-        edited = self.edit.apply(None if stored is None else live_object(self.target, stored))
+        edited = self.edit.apply(self._live(stored))
         raw = manifest(edited.value)
+        statuses = self._statuses(stored, edited.value)
         if stored is None:
             value = edited.value.with_metadata({"generation": 1})
             event = verdicts.APPLIED[self.target.route](manifest=msgspec.Raw(raw), expects=0)
-            status = edited.value.object_at("status") if self.has_status else {}
-            statuses = (_status_written(self.target, status, (), None),) if status else ()
             return _mutated(Action.CREATED, value, edited, event, *statuses)
         is_spec_changed = kube_objects.spec_digest(msgspec.Raw(raw)) != stored.head.digest
         value = edited.value.with_metadata({"generation": _generation(stored) + is_spec_changed})
         if raw == stored.manifest:
-            return _mutated(Action.UNCHANGED, value, edited)
+            action = Action.CONFIGURED if statuses else Action.UNCHANGED
+            return _mutated(action, value, edited, *statuses)
         version = stored.head.version
         # Do not delete a namespace when its last finalizer is removed: the namespace controller deletes empty ones.
         if self.target.route != "namespace" and is_finalized(edited.value):
             return _mutated(Action.DELETED, value, edited, _deleted(self.target, value, version))
         event = verdicts.APPLIED[self.target.route](manifest=msgspec.Raw(raw), expects=version)
-        return _mutated(Action.CONFIGURED, value, edited, event)
+        return _mutated(Action.CONFIGURED, value, edited, event, *statuses)
+
+    def _live(self, stored: StoredObject | None) -> KubeObject | None:
+        if stored is None:
+            return None
+        live = live_object(self.target, stored)
+        return (
+            live.with_fields({"status": decoded(stored.status)})
+            if self.has_status and stored.status
+            else live
+        )
+
+    def _statuses(self, stored: StoredObject | None, value: KubeObject) -> tuple[shapes.Event, ...]:
+        """Return the event that writes the status, if the status is written and has changed."""
+        if not self.has_status and not (stored is None and self.begins_with_status):
+            return ()
+        status = value.object_at("status")
+        encoded = _encoded(status)
+        if encoded == (b"{}" if stored is None or not stored.status else stored.status):
+            return ()
+        _check_size(encoded, _STATUS_BYTES_MAX)
+        return (_status_written(self.target, status, (), None),)
 
     def _apply_to_cluster(self, stored: Cluster | None) -> Mutated:
         edited = self.edit.apply(None if stored is None else _live_cluster(stored))

@@ -27,7 +27,7 @@ from engine.kubeapi.schema.resources import ApiPath, Resource
 from engine.writing import object_changes
 from engine.writing.edits import binding_changes, certificate_requests
 from engine.writing.edits.authorized import AuthorizedEdit, Permission, check_reserved
-from engine.writing.edits.objects import SCALE, STATUSES, RequestedEdit
+from engine.writing.edits.objects import SCALE, STATUS, STATUSES, RequestedEdit
 from engine.writing.edits.preconditions import AheadError
 from engine.writing.edits.status import DerivedStatus
 from engine.writing.mutations import Action, Problem, Target, Verdict, Written
@@ -259,7 +259,8 @@ class WriteRequests:
             await self._namespaces.finish(target.name)
         elif not dry_run and target.namespace:
             await self._namespaces.resume(target.namespace)
-        if mutated.action == Action.CREATED and written.stored is not None and target.route == "template":
+        is_template = target.route == "template" and not _has_status(resource)
+        if mutated.action == Action.CREATED and written.stored is not None and is_template:
             # A new object has no status or claiming policy yet, so the stored object is complete.
             return self._plane.shown(resource, object_changes.live_object(target, written.stored)), written
         value = await self._plane.current(resource, target.namespace, target.name)
@@ -317,7 +318,8 @@ class WriteRequests:
                 target=target,
                 edit=edit,
                 resource=write.resource,
-                has_status=write.resource.qualified == certificate_requests.RESOURCE,
+                has_status=_has_status(write.resource),
+                begins_with_status=_begins_with_status(write.resource),
             )
         )
         return await self._write_api.change(
@@ -345,10 +347,21 @@ class WriteRequests:
         value = outcome.with_fields(head)
         if resource.qualified == "namespaces":
             return self._plane.shown(resource, documents.as_namespace(value))
-        value = self._plane.shown(resource, value)
-        if current is None or "status" not in current.document or write.path.part == "status":
-            return value
-        return value.with_fields({"status": current.at("status")})
+        if write.path.part in STATUSES or _has_status(resource) or _begins_with_status(resource):
+            return self._plane.shown(resource, value)
+        begun = {} if current is None else current.object_at("status")
+        return self._plane.shown(
+            resource, value.with_fields({"status": begun}) if begun else value.without_fields("status")
+        )
+
+
+def _has_status(resource: Resource) -> bool:
+    """Whether the status is written with the object: a custom kind without a status subresource."""
+    return resource.custom and resource.subresource(STATUS) is None
+
+
+def _begins_with_status(resource: Resource) -> bool:
+    return resource.qualified == certificate_requests.RESOURCE
 
 
 def _target(write: WriteRequest) -> Target:

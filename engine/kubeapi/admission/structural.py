@@ -45,8 +45,8 @@ def defaulted(value: Json, schema: Json) -> Json:
     return value if result is value else {**result, **head}
 
 
-def faults(value: Json, schema: Json, *, part: str = "") -> Iterator[Cause]:
-    """Yield the errors of an object except for its status, or those of one top-level field (``part``)."""
+def faults(value: Json, schema: Json, *, part: str = "", without: str = "") -> Iterator[Cause]:
+    """Yield the errors of an object, or of one top-level field (``part``), or of all fields but one (``without``)."""
     properties = object_at(schema, "properties")
     if not part:
         for name in texts(schema.get("required")):
@@ -54,7 +54,7 @@ def faults(value: Json, schema: Json, *, part: str = "") -> Iterator[Cause]:
                 yield causes.required(name)
         yield from _combined(value, schema, "")
     for name in sorted(properties):
-        is_asked = name == part if part else name != "status"
+        is_asked = name == part if part else name != without
         if name in _HEAD or not is_asked or value.get(name) is None:
             continue
         yield from _faults(value[name], object_at(properties[name]), name)

@@ -228,7 +228,8 @@ def completed(writer: Writer, live: KubeObject | None, edited: Edited) -> Edited
     filled = filled_in(writer, live, new.with_fields({"metadata": metadata}))
     if live is not None and built_in_defaults.same(live, filled):
         # Clients send back objects as they read them, with API defaults; these defaults are not a change.
-        filled = live.with_fields({"metadata": metadata})
+        status = {name: item for name, item in filled.document.items() if name == STATUS}
+        filled = live.without_fields(STATUS).with_fields({"metadata": metadata, **status})
     before = None if live is None else built_in_defaults.with_defaults(live)
     after = built_in_defaults.with_defaults(filled)
     check_whole(writer, live, filled, before, after)
@@ -272,16 +273,18 @@ def shown(live: KubeObject | None) -> KubeObject | None:
 
 
 def check_structure(writer: Writer, live: KubeObject | None, value: KubeObject, part: str = "") -> None:
-    """Raise StatusError if a custom resource does not fit its definition's schema.
+    """Raise StatusError if a custom resource, or its field ``part``, does not fit its definition's schema.
 
     Faults that the current object already has are ignored.
     """
     structure = writer.resource.structure
     if structure is None:
         return
-    wrong = messages.bounded(structural.faults(value.document, structure, part=part))
+    # The status of such a kind has a path of its own.
+    without = STATUS if writer.resource.subresource(STATUS) else ""
+    wrong = messages.bounded(structural.faults(value.document, structure, part=part, without=without))
     if wrong and live is not None:
-        known = set(messages.bounded(structural.faults(live.document, structure, part=part)))
+        known = set(messages.bounded(structural.faults(live.document, structure, part=part, without=without)))
         wrong = [cause for cause in wrong if cause not in known]
     if wrong:
         raise status_objects.invalid(writer.resource, writer.name, wrong)
