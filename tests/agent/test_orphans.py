@@ -112,6 +112,26 @@ async def test_position_is_stored_once_everything_that_was_missed_is_removed(tmp
     assert await position() is not None
 
 
+class WithoutApps(Member):
+    """A member that no longer serves Deployments once ``is_stale`` is set: their definition is removed."""
+
+    def routes(self) -> list[Route]:
+        return [Route("/apis/apps/v1", self._missing), *super().routes()]
+
+    async def _missing(self, _request: Request) -> Response:
+        return karmada_api.status(404, "NotFound")
+
+
+async def test_removal_is_reported_although_the_member_no_longer_serves_the_kind(tmp_path: Path) -> None:
+    gateway, member = Gateway(), WithoutApps()
+    await in_process.apply(gateway, member, tmp_path / "agent.sqlite", "web")
+    member.is_stale = True
+    gateway.send("web", 2, None)
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        await until_async(lambda: gateway.gone)
+    assert member.writes == [("PATCH", "web")]
+
+
 async def test_removal_is_reported_once_the_object_of_a_forgotten_work_is_removed(tmp_path: Path) -> None:
     member = Member()
     await apply(member, tmp_path, "web")

@@ -82,21 +82,41 @@ def test_budget_is_reported_when_a_client_creates_pods_that_wait() -> None:
     assert reported(state)[-1] == ("0", "2")
 
 
+def budget_of_pods(available: int) -> bytes:
+    """Return the budget ``kept`` as a client writes it: so many pods of ``web`` must be available."""
+    spec: Json = {"minAvailable": available, "selector": {"matchLabels": {"app": "web"}}}
+    return msgspec.json.encode(
+        manifests.manifest("policy/v1", "PodDisruptionBudget", "kept", "default", spec=spec)
+    )
+
+
+def may_be_evicted(state: MemberState) -> bool:
+    """Whether the budgets of a member allow the eviction of the only pod of ``web``."""
+    workload = state.workloads[examples.key_of("web")]
+    (pod,) = lists.pods_of(state.spec.name, workload)
+    return disruption_budgets.allows(state, lists.FoundPod(workload, pod))
+
+
 def test_budget_of_a_client_protects_pods_until_it_is_deleted() -> None:
     state = examples.new_state(startup_ms=0)
-    spec: Json = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}
-    own = manifests.manifest("policy/v1", "PodDisruptionBudget", "own", "default", spec=spec)
-    unmanaged.apply(state, msgspec.json.encode(own), "uid", 0)
+    unmanaged.apply(state, budget_of_pods(1), "uid", 0)
     apply_pods(state, "web", 1, "web")
     cluster.advance(state, 0)
-    (workload,) = state.workloads.values()
-    (pod,) = lists.pods_of(state.spec.name, workload)
-    assert not disruption_budgets.allows(state, lists.FoundPod(workload, pod))
-    ref = shapes.WorkloadRef(
-        api_version="policy/v1", kind="PodDisruptionBudget", name="own", namespace="default"
-    )
-    unmanaged.delete(state, ref, 0)
-    assert disruption_budgets.allows(state, lists.FoundPod(workload, pod))
+    assert not may_be_evicted(state)
+    unmanaged.delete(state, examples.ref("kept", "PodDisruptionBudget"), 0)
+    assert may_be_evicted(state)
+
+
+def test_client_changes_a_budget_that_the_control_plane_released() -> None:
+    state = examples.new_state(startup_ms=0)
+    work = examples.applied("kept", None, kind="PodDisruptionBudget")
+    cluster.apply_work(state, work, 0, template=templates.read(budget_of_pods(1)))
+    apply_pods(state, "web", 1, "web")
+    cluster.apply_work(state, msgspec.structs.replace(examples.removed("kept", preserved=True), key=KEY), 0)
+    cluster.advance(state, 0)
+    assert not may_be_evicted(state)
+    unmanaged.apply(state, budget_of_pods(0), "uid", 0)
+    assert may_be_evicted(state)
 
 
 def test_changed_selector_selects_other_pods() -> None:

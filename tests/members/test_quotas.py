@@ -197,6 +197,25 @@ async def test_propagated_workload_over_a_quota_is_unhealthy_and_stays_so_after_
     assert _running(rebuilt, NGINX).ready == 3
 
 
+async def test_use_of_a_propagated_quota_is_reported_when_clients_create_and_delete_objects() -> None:
+    stage = examples.Stage()
+    await stage.turn()
+    value = {**_quota(), "spec": {"hard": {"count/configmaps": "5"}}}
+    offset = await stage.submit_template(value, QUOTA)
+    work = examples.applied("small", None, kind="ResourceQuota", offset=offset)
+    await stage.work(structs.replace(work, reading=shapes.Reading(values=(".used",))))
+    await stage.settle()
+    number = stage.log.last_number()
+    await _write(stage, manifests.manifest("v1", "ConfigMap", "own", "default"))
+    await stage.members.write(
+        "member1", clusters.MemberObjectDeleted(name="member1", object=examples.ref("own", "ConfigMap"))
+    )
+    await stage.settle()
+    reports = examples.reports(await stage.events_since(number))
+    used = [report.values[".used"] for report in reports if isinstance(report, health.WorkloadReported)]
+    assert used == ['{"count/configmaps":"1"}', '{"count/configmaps":"0"}']
+
+
 async def test_pod_without_a_limited_resource_is_refused() -> None:
     stage = examples.Stage()
     await stage.turn()
