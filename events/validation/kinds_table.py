@@ -140,12 +140,12 @@ multiclusterservices MultiClusterService mcs karmada-io configuration status
 group policy.karmada.io/v1alpha1 policy.karmada
 clusteroverridepolicies ClusterOverridePolicy cop karmada-io configuration global
 clusterpropagationpolicies ClusterPropagationPolicy cpp karmada-io policy global
-clustertaintpolicies ClusterTaintPolicy - karmada-io configuration global
+clustertaintpolicies ClusterTaintPolicy - - configuration global
 federatedresourcequotas FederatedResourceQuota - karmada-io configuration status
 overridepolicies OverridePolicy op karmada-io configuration -
 propagationpolicies PropagationPolicy pp karmada-io policy -
 group remedy.karmada.io/v1alpha1 remedy.karmada
-remedies Remedy remedy karmada-io configuration global
+remedies Remedy - karmada-io configuration global
 group search.karmada.io/v1alpha1 search.karmada
 proxying Proxying - - - global,figures,proxying.proxy
 resourceregistries ResourceRegistry - - configuration global,status

@@ -8,7 +8,7 @@ from engine.kubeapi.admission import built_in_shapes
 from engine.kubeapi.admission.built_in_defaults import same, with_defaults
 from events.json_values import Json
 from events.kube_objects import KubeObject
-from tests.builders.manifests import manifest
+from tests.builders.manifests import definition, manifest
 
 
 def workload(api_version: str, kind: str, **spec: object) -> Json:
@@ -67,8 +67,23 @@ def test_image_pull_policy_depends_on_the_tag(image: str, policy: str) -> None:
     assert containers[0]["imagePullPolicy"] == policy
 
 
+def test_definition_of_a_custom_kind_gets_its_other_names() -> None:
+    spec = shown(definition("trials", "Trial"))
+    assert spec["names"] == {
+        "plural": "trials",
+        "kind": "Trial",
+        "singular": "trial",
+        "listKind": "TrialList",
+    }
+    assert spec["conversion"] == {"strategy": "None"}
+
+
 def test_other_workloads_get_defaults() -> None:
     assert shown(workload("apps/v1", "StatefulSet"))["podManagementPolicy"] == "OrderedReady"
+    ordered = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+    assert shown(workload("apps/v1", "StatefulSet"))["updateStrategy"] == ordered
+    typed = {"type": "RollingUpdate"}
+    assert shown(workload("apps/v1", "StatefulSet", updateStrategy=typed))["updateStrategy"] == typed
     rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}}
     assert shown(workload("apps/v1", "DaemonSet"))["updateStrategy"] == rolling
     job = shown(workload("batch/v1", "Job"))

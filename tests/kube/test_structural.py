@@ -113,6 +113,19 @@ def test_values_at_a_limit_are_accepted_and_those_beyond_it_refused(
     assert len(list(structural.faults({"spec": {"a": refused}}, root))) == 1
 
 
+@pytest.mark.parametrize(
+    ("most", "words"), [(0, "Too many: 2: must have at most 0 items"), (1, "at most 1 item")]
+)
+def test_too_many_items_or_fields_are_counted(most: int, words: str) -> None:
+    root = _root(a={**LIST, "maxItems": most}, b={**OBJECT, "maxProperties": most})
+    faults = list(structural.faults({"spec": {"a": [{}, {}], "b": {"k": 1, "l": 2}}}, root))
+    assert [(fault.field, fault.reason) for fault in faults] == [
+        ("spec.a", "FieldValueTooMany"),
+        ("spec.b", "FieldValueTooMany"),
+    ]
+    assert all(fault.message.endswith(words) for fault in faults)
+
+
 def test_defaults_larger_than_an_object_are_refused() -> None:
     large: Json = {"type": "string", "default": "x" * 10_000}
     items: Json = {"type": "object", "properties": {"b": large}}

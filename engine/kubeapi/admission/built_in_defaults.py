@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from engine.kubeapi.rights.parsing import GROUP
-from events.json_values import Json, as_list, as_object, at, object_at
+from events.json_values import Json, as_list, as_object, as_text, at, object_at
 from events.kube_objects import KubeObject
 
 _Fill: TypeAlias = Callable[[Json], Json]
@@ -79,6 +79,19 @@ def _strategy(rolling: Json) -> _Fill:
         return result
 
     return filled
+
+
+def _stateful_strategy(strategy: Json) -> Json:
+    # Unlike Deployments, a strategy whose type is written gets no parameters.
+    is_complete = "type" in strategy and "rollingUpdate" not in strategy
+    return strategy if is_complete else _strategy({"partition": 0})(strategy)
+
+
+def _definition(spec: Json) -> Json:
+    names = object_at(spec, "names")
+    if kind := as_text(names.get("kind")):
+        names = {"singular": kind.lower(), "listKind": f"{kind}List", **names}
+    return {"conversion": {"strategy": "None"}, **spec, "names": names}
 
 
 def _pull_policy(image: object) -> str:
@@ -328,7 +341,7 @@ _OF_KINDS: Final[Mapping[tuple[str, str], _Fill]] = {
         },
         {
             **_TEMPLATES,
-            "updateStrategy": _strategy({"partition": 0}),
+            "updateStrategy": _stateful_strategy,
             _RETENTION: _fill({"whenDeleted": "Retain", "whenScaled": "Retain"}),
             "volumeClaimTemplates": _fill(
                 {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": {}, "status": {}},
@@ -336,6 +349,7 @@ _OF_KINDS: Final[Mapping[tuple[str, str], _Fill]] = {
             ),
         },
     ),
+    ("apiextensions.k8s.io/v1", "CustomResourceDefinition"): _of_spec(_definition),
     ("autoscaling/v1", "HorizontalPodAutoscaler"): _spec({"minReplicas": 1}),
     ("autoscaling/v2", "HorizontalPodAutoscaler"): _of_spec(_autoscaler),
     ("batch/v1", "CronJob"): _spec(

@@ -207,10 +207,16 @@ def _whole(message: str) -> Cause:
     return Cause(field="<nil>", reason="FieldValueInvalid", message=f'Invalid value: "": {message}')
 
 
+def _too_many(path: str, count: int, most: int) -> Cause:
+    items = "item" if most == 1 else "items"
+    message = f"Too many: {count}: must have at most {most} {items}"
+    return Cause(field=path, reason="FieldValueTooMany", message=message)
+
+
 def _of_object(document: Json, schema: Json, path: str) -> Iterator[Cause]:
     most, least = schema.get("maxProperties"), schema.get("minProperties")
     if isinstance(most, int) and len(document) > most:
-        yield causes.invalid(path, document, f"{path} in body should have at most {most} properties")
+        yield _too_many(path, len(document), most)
     if isinstance(least, int) and len(document) < least:
         yield causes.invalid(path, document, f"{path} in body should have at least {least} properties")
     properties = object_at(schema, "properties")
@@ -228,8 +234,7 @@ def _of_object(document: Json, schema: Json, path: str) -> Iterator[Cause]:
 def _of_list(items: list[object], schema: Json, path: str) -> Iterator[Cause]:
     most, least = schema.get("maxItems"), schema.get("minItems")
     if isinstance(most, int) and len(items) > most:
-        message = f"Too many: {len(items)}: must have at most {most} items"
-        yield Cause(field=path, reason="FieldValueTooMany", message=message)
+        yield _too_many(path, len(items), most)
     if isinstance(least, int) and len(items) < least:
         yield causes.invalid(path, len(items), f"{path} in body should have at least {least} items")
     below = object_at(schema, "items")
