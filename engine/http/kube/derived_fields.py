@@ -1,8 +1,8 @@
 """Derived fields of rendered objects, which are never stored.
 
 Objects of built-in kinds get the API's defaults, Services a cluster IP, Works the manifests that result from override
-policies, CustomResourceDefinitions an Established status, and token Secrets a signed token. Objects on which no
-controller acts get a condition that says so.
+policies, CustomResourceDefinitions an Established status, custom resources their default status, and token Secrets a
+signed token. Objects on which no controller acts get a condition that says so.
 """
 
 import base64
@@ -70,7 +70,7 @@ class Showing:
             case "works.work.karmada.io":
                 return _overridden(value)
             case _:
-                return unsupported.with_condition(value)
+                return unsupported.with_condition(_with_default_status(resource, value))
 
     def _with_member_token(self, value: KubeObject) -> KubeObject:
         texts = value.annotations
@@ -101,6 +101,14 @@ class Showing:
         parts = {"ca.crt": self.authority, "namespace": namespace.encode(), "token": token}
         data = {name: base64.b64encode(part).decode() for name, part in parts.items()}
         return value.with_fields({"data": {**value.object_at("data"), **data}})
+
+
+def _with_default_status(resource: Resource, value: KubeObject) -> KubeObject:
+    """The object; without a status, it gets the default of its definition."""
+    if resource.structure is None or value.at("status") is not None:
+        return value
+    default = object_at(resource.structure, "properties", "status").get("default")
+    return value if default is None else value.with_fields({"status": default})
 
 
 class _Applied(Struct, frozen=True, rename="camel"):

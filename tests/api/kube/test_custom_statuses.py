@@ -1,6 +1,6 @@
-"""Custom kinds without a status subresource: their status is written with the object, as any other field.
+"""The status of custom resources: its own subresource if the kind has one, otherwise a field as any other.
 
-Controllers of Argo Rollouts and Argo CD, for example, write the status of such kinds.
+Controllers of Argo Rollouts and Argo CD, for example, write the status of kinds without the subresource.
 """
 
 from collections.abc import AsyncGenerator
@@ -37,9 +37,11 @@ def status_of(answer: httpx.Response, code: int = 200) -> Json:
 
 
 @asynccontextmanager
-async def trials(*subresources: str) -> AsyncGenerator[httpx.AsyncClient]:
-    """Yield a client of a server with the kind Trial."""
-    kind = definition("trials", "Trial", schema=SCHEMA)
+async def trials(*subresources: str, default: str = "") -> AsyncGenerator[httpx.AsyncClient]:
+    """Yield a client of a server with the kind Trial; ``default`` is the phase of a new one."""
+    status = {**STATUS, "default": {"phase": default}} if default else STATUS
+    properties = {**object_at(SCHEMA, "properties"), "status": status}
+    kind = definition("trials", "Trial", schema={**SCHEMA, "properties": properties})
     versions = cast("list[Json]", object_at(kind, "spec")["versions"])
     versions[0]["subresources"] = {name: {} for name in subresources}
     async with api() as (client, services):
@@ -103,3 +105,18 @@ async def test_status_with_a_subresource_is_not_written_with_the_object(query: d
             assert status_of(await client.put(ONE, json=begun.json() | {"status": {"phase": "Done"}})) == {
                 "phase": "Begun"
             }
+
+
+@pytest.mark.parametrize("subresources", [(), ("status",)], ids=["field", "subresource"])
+async def test_new_object_has_the_default_status_of_its_kind(subresources: tuple[str, ...]) -> None:
+    async with trials(*subresources, default="Pending") as client:
+        for query in ({"dryRun": "All"}, {}):
+            assert status_of(await client.post(TRIALS, params=query, json=trial()), 201) == {
+                "phase": "Pending"
+            }
+        (listed,) = (await client.get(TRIALS)).json()["items"]
+        assert listed["status"] == {"phase": "Pending"}
+
+        path = f"{ONE}/{subresources[0]}" if subresources else ONE
+        await client.patch(path, json={"status": {"phase": "Done"}}, headers=MERGE)
+        assert status_of(await client.get(ONE)) == {"phase": "Done"}
