@@ -119,7 +119,12 @@ def answer(value: object, code: int = 200, warnings: Iterable[str] = ()) -> Resp
     """A JSON response; ``warnings`` become Warning headers, which kubectl prints."""
     response = Response(encode(value), code, media_type=records.JSON)
     for warning in _shown(warnings):
-        # Warnings quote clients' values. A line break would begin another header; servers refuse to send it.
-        text = _UNPRINTABLE.sub("?", warning).replace("\\", "\\\\").replace('"', '\\"')
-        response.raw_headers.append((b"warning", f'299 - "{text}"'.encode("latin-1", "replace")))
+        add_warning(response, warning)
     return response
+
+
+def add_warning(response: Response, warning: str) -> None:
+    """Add a Warning header to a response."""
+    # Warnings quote clients' values. A line break would begin another header; servers refuse to send it.
+    text = _UNPRINTABLE.sub("?", warning).replace("\\", "\\\\").replace('"', '\\"')
+    response.raw_headers.append((b"warning", f'299 - "{text}"'.encode("latin-1", "replace")))

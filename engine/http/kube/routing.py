@@ -154,9 +154,11 @@ class KubeApi:
             raise status_objects.no_such_path()
         if resource.namespaced and api_path.name and not api_path.namespace:
             raise status_objects.no_such_path()
-        if api_path.part:
-            return await self._part(request, resource, api_path)
-        return await self._whole(request, resource, api_path)
+        handle = self._part if api_path.part else self._whole
+        response = await handle(request, resource, api_path)
+        if resource.deprecation:
+            rendering.add_warning(response, resource.deprecation)
+        return response
 
     async def _has_group(self, group: str) -> bool:
         known = control_plane().groups

@@ -17,6 +17,8 @@ from events.kube_objects import KubeObject
 DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
 """The qualified resource name of CustomResourceDefinitions."""
 
+_WARNING_CHARS_MAX: Final = 256
+
 _TEXT: Final = Field(schema=Scalar(form="str"))
 _HEAD: Final[Mapping[str, Field]] = {
     "apiVersion": _TEXT,
@@ -62,9 +64,28 @@ def read(definition: KubeObject) -> tuple[Resource, ...]:
                 columns=_columns(version),
                 scale=_scale(version),
                 structure=as_object(at(version, "schema", "openAPIV3Schema")),
+                deprecation=_deprecation(spec, version, group, kind),
             )
         )
     return tuple(result)
+
+
+def _deprecation(spec: Json, version: Json, group: str, kind: str) -> str:
+    """The warning of a deprecated version; without a text of its own, it names the newest version to use instead."""
+    if version.get("deprecated") is not True:
+        return ""
+    if text := version.get("deprecationWarning"):
+        return str(text)[:_WARNING_CHARS_MAX]
+    own = str(version.get("name"))
+    others = [
+        str(other.get("name"))
+        for other in objects_at(spec, "versions")
+        if other.get("served") is True and other.get("deprecated") is not True
+    ]
+    newer = [name for name in others if resources.version_priority(name) < resources.version_priority(own)]
+    newest = min(newer, key=resources.version_priority, default="")
+    instead = f"; use {group}/{newest} {kind}" if newest else ""
+    return f"{group}/{own} {kind} is deprecated{instead}"
 
 
 def _root(version: Json, kind: str, path: str) -> Schema:

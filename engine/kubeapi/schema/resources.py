@@ -105,7 +105,7 @@ class Resource(Struct, frozen=True, kw_only=True, dict=True):
     """One kind in one version; values that are derived from its names are cached.
 
     ``columns`` are the printer columns of a custom kind; ``structure`` is the OpenAPI schema of its
-    definition, as written.
+    definition, as written. ``deprecation`` is the warning in each response about a deprecated version.
     """
 
     group: str
@@ -123,6 +123,7 @@ class Resource(Struct, frozen=True, kw_only=True, dict=True):
     columns: tuple[PrinterColumn, ...] = ()
     scale: ScalePaths | None = None
     structure: Json | None = None
+    deprecation: str = ""
 
     @cached_property
     def api_version(self) -> str:
@@ -270,7 +271,7 @@ def _verbs(traits: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(verb for verb in ALL_VERBS if verb != "deletecollection" or "single" not in traits)
 
 
-def _priority(version: str) -> tuple[int, int, int, str]:
+def version_priority(version: str) -> tuple[int, int, int, str]:
     """Return the key that sorts versions as Kubernetes does: v2, v1, v2beta1, v1beta2, v1alpha1, then other names."""
     match = _VERSION.fullmatch(version)
     if match is None:
@@ -287,7 +288,7 @@ def _groups(resources: tuple[Resource, ...]) -> tuple[Group, ...]:
     # Custom groups and their versions are sorted, so discovery does not depend on the order in which definitions were
     # added.
     by_priority = {
-        name: {version: custom[name][version] for version in sorted(custom[name], key=_priority)}
+        name: {version: custom[name][version] for version in sorted(custom[name], key=version_priority)}
         for name in sorted(custom)
     }
     ordered: Mapping[str, Mapping[str, list[Resource]]] = {**built, **by_priority}
