@@ -8,11 +8,11 @@ from engine.writing.edits import preconditions
 from engine.writing.edits.objects import (
     RequestedEdit,
     Writer,
+    as_new,
     check_head,
     check_types,
     check_whole,
     filled_in,
-    not_ended,
     plain,
     shown,
     with_known_fields,
@@ -38,7 +38,7 @@ class Application(RequestedEdit, frozen=True):
         check_types(writer, desired)
         if live is None:
             _check_no_uid(writer, desired)
-            desired = not_ended(desired)
+            desired = as_new(desired)
         merged = applied_to(writer, live, desired, writer.write(managed_fields.APPLY), force=self.force)
         if merged is live:
             return Edited(merged, known.warnings)

@@ -221,7 +221,7 @@ def completed(writer: Writer, live: KubeObject | None, edited: Edited) -> Edited
             **{name: live_metadata[name] for name in kept if name in live_metadata},
         }
     else:
-        metadata = not_ended(new).metadata
+        metadata = as_new(new).metadata
     metadata = {**metadata, "name": writer.name, "namespace": writer.namespace}
     if not writer.namespace:
         del metadata["namespace"]
@@ -242,9 +242,11 @@ def completed(writer: Writer, live: KubeObject | None, edited: Edited) -> Edited
     return Edited(managed_fields.replaced(filled, owners), edited.warnings)
 
 
-def not_ended(new: KubeObject) -> KubeObject:
-    """Return a new object without ``deletionTimestamp``; an object exported while it was terminating has one."""
-    return new.without_metadata("deletionTimestamp", "deletionGracePeriodSeconds")
+def as_new(value: KubeObject) -> KubeObject:
+    """Return an object to create without metadata that only the server sets; an exported object has them."""
+    return value.without_metadata(
+        "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"
+    )
 
 
 def filled_in(writer: Writer, live: KubeObject | None, value: KubeObject) -> KubeObject:

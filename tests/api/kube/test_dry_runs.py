@@ -1,8 +1,10 @@
 """Dry runs respond with the object that the write would store, in the version of the request."""
 
+from events import times
 from events.json_values import Json
-from tests.api.kube.client import MERGE, api
-from tests.builders.manifests import manifest
+from tests.api.kube.client import MAPS, MERGE, api
+from tests.api.servers import NOW_MS
+from tests.builders.manifests import config_map, manifest
 
 SCALERS = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
 TARGET: Json = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
@@ -35,3 +37,12 @@ async def test_dry_run_of_a_namespace_keeps_its_derived_fields() -> None:
     for part in ("labels", "name", "uid"):
         assert dry["metadata"][part] == written["metadata"][part]
     assert (dry["spec"], dry["status"]) == (written["spec"], written["status"])
+
+
+async def test_dry_run_of_an_exported_object_shows_a_new_uid_and_time() -> None:
+    former: Json = {"name": "one", "uid": "former", "creationTimestamp": "2019-11-07T22:38:23Z"}
+    exported = {**config_map("one"), "metadata": former}
+    async with api() as (client, _):
+        metadata = (await client.post(MAPS, params={"dryRun": "All"}, json=exported)).json()["metadata"]
+    assert metadata["creationTimestamp"] == times.to_seconds_text(NOW_MS)
+    assert metadata["uid"] not in {"", "former"}
