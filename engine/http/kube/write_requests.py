@@ -207,8 +207,10 @@ class WriteRequests:
             return await self._event_writes.change(write, edit, await self._permission(write))
         relabelling = Relabelling() if write.method != "POST" else None
         value, written = await self._written_object(write, edit, relabelling)
-        is_created = written.mutated.action == Action.CREATED and not await self._replaces_bootstrap(write)
-        code = 201 if write.method == "POST" or is_created else 200
+        is_new = write.method == "POST" or (
+            written.mutated.action == Action.CREATED and not await self._replaces_bootstrap(write)
+        )
+        code = 201 if is_new else 200
         body = rendering.render_object(write.resource, value, write.form, self._clock_ms())
         warnings = write.warnings + written.mutated.warnings + unsupported.warnings(value)
         if relabelling is not None:
