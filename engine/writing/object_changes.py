@@ -59,7 +59,7 @@ class Change(Struct, frozen=True, kw_only=True):
             return self._apply_to_cluster(stored if isinstance(stored, Cluster) else None)
         if stored is not None:
             _check_name(self.target, stored)
-        edited = self.edit.apply(self._live(stored))
+        edited = self.edit.apply(None if stored is None else self._live(stored))
         raw = manifest(edited.value)
         statuses = self._statuses(stored, edited.value)
         if stored is None:
@@ -78,15 +78,9 @@ class Change(Struct, frozen=True, kw_only=True):
         event = verdicts.APPLIED[self.target.route](manifest=msgspec.Raw(raw), expects=version)
         return _mutated(Action.CONFIGURED, value, edited, event, *statuses)
 
-    def _live(self, stored: StoredObject | None) -> KubeObject | None:
-        if stored is None:
-            return None
+    def _live(self, stored: StoredObject) -> KubeObject:
         live = live_object(self.target, stored)
-        return (
-            live.with_fields({"status": decoded(stored.status)})
-            if self.has_status and stored.status
-            else live
-        )
+        return _with_status(live, stored) if self.has_status else live
 
     def _statuses(self, stored: StoredObject | None, value: KubeObject) -> tuple[shapes.Event, ...]:
         """Return the event that writes the status, if the status is written and has changed."""
@@ -127,9 +121,7 @@ class StatusChange(Struct, frozen=True, kw_only=True):
         if stored is None or not _is_same(self.target, stored):
             self.edit.apply(None)
             return not_found(self.target)
-        live = live_object(self.target, stored)
-        if stored.status:
-            live = live.with_fields({"status": decoded(stored.status)})
+        live = _with_status(live_object(self.target, stored), stored)
         edited = self.edit.apply(_with_status_owners(live, stored))
         status = edited.value.object_at("status")
         owned = field_owners.of_entries(
@@ -300,6 +292,11 @@ def _generation(stored: StoredObject) -> int:
 def _live_cluster(stored: Cluster) -> KubeObject:
     """The Cluster with the resourceVersion of its last write, since later reports must not cause conflicts."""
     return cluster_document(msgspec.structs.replace(stored, number=stored.written), managed=True)
+
+
+def _with_status(live: KubeObject, stored: StoredObject) -> KubeObject:
+    """Return the object with the status that clients wrote."""
+    return live.with_fields({"status": decoded(stored.status)}) if stored.status else live
 
 
 def _with_status_owners(live: KubeObject, stored: StoredObject) -> KubeObject:

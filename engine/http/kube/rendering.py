@@ -16,9 +16,8 @@ from events.json_values import Json
 from events.kube_fields import ListMeta
 from events.kube_objects import KubeObject
 
+WARNING_CHARS_MAX: Final = 256
 _WARNINGS_CHARS_MAX: Final = 4 * 1024
-
-_WARNING_CHARS_MAX: Final = 256
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 INITIAL_END: Final = "k8s.io/initial-events-end"
@@ -101,12 +100,12 @@ def _shown(warnings: Iterable[str]) -> list[str]:
     total, total_cut = 0, 0
     for warning in warnings:
         if warning not in kept:
-            total_cut += min(len(warning), _WARNING_CHARS_MAX)
+            total_cut += min(len(warning), WARNING_CHARS_MAX)
             if total_cut > _WARNINGS_CHARS_MAX:
                 break
             total += len(warning)
             kept[warning] = None
-    return [text[:_WARNING_CHARS_MAX] for text in kept] if total > _WARNINGS_CHARS_MAX else list(kept)
+    return [text[:WARNING_CHARS_MAX] for text in kept] if total > _WARNINGS_CHARS_MAX else list(kept)
 
 
 def deletion(removed: Status | KubeObject, warning: str = "") -> Response:

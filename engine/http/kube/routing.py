@@ -157,7 +157,7 @@ class KubeApi:
         handle = self._part if api_path.part else self._whole
         response = await handle(request, resource, api_path)
         if resource.deprecation:
-            rendering.add_warning(response, resource.deprecation)
+            rendering.add_warning(response, resource.deprecation[: rendering.WARNING_CHARS_MAX])
         return response
 
     async def _has_group(self, group: str) -> bool:

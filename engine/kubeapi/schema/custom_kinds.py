@@ -17,8 +17,6 @@ from events.kube_objects import KubeObject
 DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
 """The qualified resource name of CustomResourceDefinitions."""
 
-_WARNING_CHARS_MAX: Final = 256
-
 _TEXT: Final = Field(schema=Scalar(form="str"))
 _HEAD: Final[Mapping[str, Field]] = {
     "apiVersion": _TEXT,
@@ -75,7 +73,7 @@ def _deprecation(spec: Json, version: Json, group: str, kind: str) -> str:
     if version.get("deprecated") is not True:
         return ""
     if text := version.get("deprecationWarning"):
-        return str(text)[:_WARNING_CHARS_MAX]
+        return str(text)
     own = str(version.get("name"))
     others = [
         str(other.get("name"))
