@@ -112,9 +112,10 @@ async def _newest(log: port.Log, key: str, at_number: int | None) -> _Newest:
     """Fold the decisions on the binding up to ``at_number``."""
     newest = _Newest(None, None, {}, {})
     async for step in recovery.steps(log, keys.shard_of(key)):
-        if at_number is not None and _number(step) > at_number:
-            break
-        for data in step.data:
+        for record, data in zip(step.outputs, step.data, strict=True):
+            # The views fold single records, so an as-of view may show only the first decisions of a step.
+            if at_number is not None and record.number > at_number:
+                return newest
             if getattr(data, "key", None) == key:
                 newest.preemption.take(data, step.taken.time_ms)
                 _take(newest, step, data)

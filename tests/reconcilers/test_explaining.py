@@ -130,7 +130,19 @@ async def test_explanation_names_the_number_from_which_on_views_show_the_decisio
 
     assert attributes.get(dispatched, "type").endswith("binding-dispatched.v1")
     assert await explained(story, number) == await explained(story)
-    assert await explanation.explain(story.log, WEB, number - 1) is None
+
+
+async def test_explanation_exists_from_the_record_of_the_decision_on() -> None:
+    story = await begun()
+    await story.submit(policy("p"), deployment("web"))
+    (decided,) = [
+        record.number
+        for record in await story.log.read_all(0, 100)
+        if attributes.get(record, "type").endswith("schedule-decided.v1")
+    ]
+
+    assert await explained(story, decided) == await explained(story)
+    assert await explanation.explain(story.log, WEB, decided - 1) is None
 
 
 async def test_explanation_of_a_deleted_workload_says_that_it_was_deleted() -> None:
