@@ -1,6 +1,6 @@
 """Topic ``decisions``: the decisions about a cluster."""
 
-from events import clusters, shapes
+from events import clusters, shapes, topics
 
 
 class ClusterDecision(shapes.Event, frozen=True, kw_only=True):
@@ -13,6 +13,7 @@ class ClusterDecision(shapes.Event, frozen=True, kw_only=True):
         return self.name
 
 
+@shapes.recorded("cluster-silenced", topics.DECISIONS)
 class ClusterSilenced(ClusterDecision, frozen=True, kw_only=True):
     """A cluster's reporter missed its grace period; the owner shard then writes the cluster's health as an input."""
 
@@ -20,6 +21,7 @@ class ClusterSilenced(ClusterDecision, frozen=True, kw_only=True):
     grace_seconds: shapes.Seconds
 
 
+@shapes.recorded("cluster-judged", topics.DECISIONS)
 class ClusterJudged(ClusterDecision, frozen=True, kw_only=True):
     """Taints to add to a cluster and to remove from it, by ClusterTaintPolicies and the cluster's health.
 
@@ -33,6 +35,7 @@ class ClusterJudged(ClusterDecision, frozen=True, kw_only=True):
     removed: tuple[clusters.Taint, ...] = ()
 
 
+@shapes.recorded("cluster-vacated", topics.DECISIONS)
 class ClusterVacated(ClusterDecision, frozen=True, kw_only=True):
     """No shard has a work left in a leaving cluster; the owner shard then writes ``ClusterLeft`` as an input."""
 

@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from events import enums, shapes
+from events import enums, shapes, topics
 
 DERIVED_CONDITIONS: Final = ("Ready", "CompleteAPIEnablements")
 """Types of the conditions that the engine derives from other reports."""
@@ -83,6 +83,7 @@ class ClusterWrite(ClusterEvent, frozen=True, kw_only=True):
     """Base of the events that write a Cluster object, which changes its version."""
 
 
+@shapes.recorded("cluster-joined", topics.CLUSTERS)
 class ClusterJoined(ClusterWrite, frozen=True, kw_only=True):
     """A cluster joins; if it is a member already, the event replaces everything but its capacity and health.
 
@@ -108,6 +109,7 @@ class ClusterJoined(ClusterWrite, frozen=True, kw_only=True):
     expects: shapes.Count | None = None
 
 
+@shapes.recorded("cluster-leaving", topics.CLUSTERS)
 class ClusterLeaving(ClusterWrite, frozen=True, kw_only=True):
     """A request to remove a cluster: no bindings are scheduled to it, and its works are removed.
 
@@ -117,6 +119,7 @@ class ClusterLeaving(ClusterWrite, frozen=True, kw_only=True):
     expects: shapes.Count | None = None
 
 
+@shapes.recorded("cluster-left", topics.CLUSTERS)
 class ClusterLeft(ClusterEvent, shapes.ObjectDeleted, frozen=True, kw_only=True):
     """A cluster has left, and its Cluster object is deleted.
 
@@ -127,6 +130,7 @@ class ClusterLeft(ClusterEvent, shapes.ObjectDeleted, frozen=True, kw_only=True)
     expects: shapes.Count | None = None
 
 
+@shapes.recorded("cluster-labelled", topics.CLUSTERS)
 class ClusterLabelled(ClusterWrite, frozen=True, kw_only=True):
     """All labels of a cluster; they replace the previous ones.
 
@@ -139,6 +143,7 @@ class ClusterLabelled(ClusterWrite, frozen=True, kw_only=True):
     expects: shapes.Count | None = None
 
 
+@shapes.recorded("cluster-described", topics.CLUSTERS)
 class ClusterDescribed(ClusterWrite, frozen=True, kw_only=True):
     """Provider, region and zones of a cluster; they replace the previous ones."""
 
@@ -149,6 +154,7 @@ class ClusterDescribed(ClusterWrite, frozen=True, kw_only=True):
     expects: shapes.Count | None = None
 
 
+@shapes.recorded("cluster-tainted", topics.CLUSTERS)
 class ClusterTainted(ClusterWrite, frozen=True, kw_only=True):
     """A taint is added to a cluster; it replaces one with the same key and effect."""
 
@@ -157,6 +163,7 @@ class ClusterTainted(ClusterWrite, frozen=True, kw_only=True):
     expects: shapes.Count | None = None
 
 
+@shapes.recorded("cluster-untainted", topics.CLUSTERS)
 class ClusterUntainted(ClusterWrite, frozen=True, kw_only=True):
     """The taint with this key and effect is removed from a cluster; with an empty effect, all taints with this key."""
 
@@ -173,6 +180,7 @@ class NamespaceQuota(shapes.Shape, frozen=True, kw_only=True):
     free: dict[str, str]
 
 
+@shapes.recorded("capacity-reported", topics.CLUSTERS)
 class CapacityReported(ClusterEvent, frozen=True, kw_only=True):
     """Allocatable and allocated resources of a cluster, and those about to be allocated, as Kubernetes quantities.
 
@@ -189,6 +197,7 @@ class CapacityReported(ClusterEvent, frozen=True, kw_only=True):
     quotas: tuple[NamespaceQuota, ...] = ()
 
 
+@shapes.recorded("cluster-health-changed", topics.CLUSTERS)
 class ClusterHealthChanged(ClusterEvent, frozen=True, kw_only=True):
     """Whether the control plane of a cluster answers; also a heartbeat of its reporter.
 
@@ -205,12 +214,14 @@ class ClusterHealthChanged(ClusterEvent, frozen=True, kw_only=True):
     heard_ms: shapes.Instant = 0
 
 
+@shapes.recorded("cluster-apis-reported", topics.CLUSTERS)
 class ClusterApisReported(ClusterWrite, frozen=True, kw_only=True):
     """All kinds that a cluster serves; they replace the previous ones."""
 
     apis: tuple[ApiKind, ...]
 
 
+@shapes.recorded("cluster-conditions-reported", topics.CLUSTERS)
 class ClusterConditionsReported(ClusterEvent, frozen=True, kw_only=True):
     """Conditions of a cluster that clients report; they replace the previously reported ones.
 
@@ -220,12 +231,14 @@ class ClusterConditionsReported(ClusterEvent, frozen=True, kw_only=True):
     conditions: tuple[ClusterCondition, ...] = ()
 
 
+@shapes.recorded("member-object-applied", topics.CLUSTERS)
 class MemberObjectApplied(ClusterEvent, frozen=True, kw_only=True):
     """A client of a simulated member's API wrote an object there: the whole object, with the status if it wrote one."""
 
     manifest: msgspec.Raw
 
 
+@shapes.recorded("member-object-deleted", topics.CLUSTERS)
 class MemberObjectDeleted(ClusterEvent, frozen=True, kw_only=True):
     """A client of a simulated member's API deleted an object there; deleting a Namespace deletes all objects in it.
 
@@ -236,6 +249,7 @@ class MemberObjectDeleted(ClusterEvent, frozen=True, kw_only=True):
     orphans: bool = False
 
 
+@shapes.recorded("member-pod-deleted", topics.CLUSTERS)
 class MemberPodDeleted(ClusterEvent, frozen=True, kw_only=True):
     """A client of a simulated member's API deleted a pod of a workload there; a new pod takes its slot."""
 

@@ -65,16 +65,11 @@ def encode_data(data: shapes.Event) -> bytes:
 
 
 def encode(data: shapes.Event, head: Envelope, *, partition: int, key: str) -> records.Record:
-    """Return the record of an event; its type and topic come from the catalogue, not from ``head.type``."""
-    entry = catalogue.BY_STRUCT[type(data)]
+    """Return the record of an event; its type and topic are those of its struct, not ``head.type``."""
+    entry = data.event_type
     headers = records.to_headers(head)
     headers["ce_type"] = entry.type
     return records.record(entry.topic, partition, key, headers, encode_data(data))
-
-
-def type_of(data: shapes.Event) -> str:
-    """Return the CloudEvents type of an event's data."""
-    return catalogue.BY_STRUCT[type(data)].type
 
 
 def decode(

@@ -7,9 +7,10 @@ works and rejections whose ids name the step.
 import msgspec
 from msgspec import field
 
-from events import enums, shapes
+from events import enums, shapes, topics
 
 
+@shapes.recorded("step-taken", topics.DECISIONS)
 class StepTaken(shapes.Event, frozen=True, kw_only=True):
     """One step of a shard's owner: the inputs, time and rules that its decisions depend on.
 
@@ -44,6 +45,7 @@ class BindingDecision(shapes.Event, frozen=True, kw_only=True):
         return self.key
 
 
+@shapes.recorded("binding-declared", topics.DECISIONS)
 class BindingDeclared(BindingDecision, frozen=True, kw_only=True):
     """Replicas of a template and the resource requests of each replica.
 
@@ -83,6 +85,7 @@ class SchedulePriority(shapes.Shape, frozen=True, kw_only=True):
     name: str = ""
 
 
+@shapes.recorded("binding-claimed", topics.DECISIONS)
 class BindingClaimed(BindingDecision, frozen=True, kw_only=True):
     """The policy that places the template from now on, and its version.
 
@@ -113,6 +116,7 @@ class BindingClaimed(BindingDecision, frozen=True, kw_only=True):
     resumed: bool = False
 
 
+@shapes.recorded("binding-suspended", topics.DECISIONS)
 class BindingSuspended(BindingDecision, frozen=True, kw_only=True):
     """A client suspends or resumes the binding: its ``scheduling``, or the ``dispatching`` of its works."""
 
@@ -120,6 +124,7 @@ class BindingSuspended(BindingDecision, frozen=True, kw_only=True):
     dispatching: bool = False
 
 
+@shapes.recorded("template-marked", topics.DECISIONS)
 class TemplateMarked(BindingDecision, frozen=True, kw_only=True):
     """From now on the labels and annotations of the template name ``policy``.
 
@@ -132,6 +137,7 @@ class TemplateMarked(BindingDecision, frozen=True, kw_only=True):
     preempted: shapes.PolicyRef | None = None
 
 
+@shapes.recorded("claim-refused", topics.DECISIONS)
 class ClaimRefused(BindingDecision, frozen=True, kw_only=True):
     """The policy that selects the template can't be applied; the binding stays as it is.
 
@@ -144,6 +150,7 @@ class ClaimRefused(BindingDecision, frozen=True, kw_only=True):
     fault: str
 
 
+@shapes.recorded("priority-resolved", topics.DECISIONS)
 class PriorityResolved(BindingDecision, frozen=True, kw_only=True):
     """The binding's priority from now on (None if the policy sets none), and the PriorityClass it comes from.
 
@@ -157,6 +164,7 @@ class PriorityResolved(BindingDecision, frozen=True, kw_only=True):
     fault: str = ""
 
 
+@shapes.recorded("binding-released", topics.DECISIONS)
 class BindingReleased(BindingDecision, frozen=True, kw_only=True):
     """The policy of the template is deleted or no longer selects it; running workloads stay."""
 
@@ -164,6 +172,7 @@ class BindingReleased(BindingDecision, frozen=True, kw_only=True):
     reason: str
 
 
+@shapes.recorded("binding-withdrawn", topics.DECISIONS)
 class BindingWithdrawn(BindingDecision, frozen=True, kw_only=True):
     """The template is deleted, and the binding with it."""
 
@@ -177,6 +186,7 @@ class GroupFailure(shapes.Shape, frozen=True, kw_only=True):
     message: str
 
 
+@shapes.recorded("schedule-decided", topics.DECISIONS)
 class ScheduleDecided(BindingDecision, frozen=True, kw_only=True):
     """The clusters of the binding from now on.
 
@@ -194,6 +204,7 @@ class ScheduleDecided(BindingDecision, frozen=True, kw_only=True):
     failed: tuple[GroupFailure, ...] = ()
 
 
+@shapes.recorded("schedule-failed", topics.DECISIONS)
 class ScheduleFailed(BindingDecision, frozen=True, kw_only=True):
     """The binding cannot be scheduled, with ``reason`` and ``message``.
 
@@ -232,6 +243,7 @@ class DispatchedWork(shapes.Shape, frozen=True, kw_only=True):
     completions: shapes.Count | None = None
 
 
+@shapes.recorded("binding-dispatched", topics.DECISIONS)
 class BindingDispatched(BindingDecision, frozen=True, kw_only=True):
     """The works of the binding that were written in this step."""
 
@@ -239,6 +251,7 @@ class BindingDispatched(BindingDecision, frozen=True, kw_only=True):
     works: tuple[DispatchedWork, ...]
 
 
+@shapes.recorded("reschedule-triggered", topics.DECISIONS)
 class RescheduleTriggered(BindingDecision, frozen=True, kw_only=True):
     """A rebalancer requests a fresh scheduling decision for the binding."""
 
@@ -248,6 +261,7 @@ class RescheduleTriggered(BindingDecision, frozen=True, kw_only=True):
     at_ms: shapes.Instant
 
 
+@shapes.recorded("eviction-started", topics.DECISIONS)
 class EvictionStarted(BindingDecision, frozen=True, kw_only=True):
     """The eviction of a binding from a cluster; a graceful one keeps the workload until its replacement is healthy.
 
@@ -273,6 +287,7 @@ class EvictionStarted(BindingDecision, frozen=True, kw_only=True):
     held: bool = False
 
 
+@shapes.recorded("eviction-finished", topics.DECISIONS)
 class EvictionFinished(BindingDecision, frozen=True, kw_only=True):
     """The eviction is over; the cluster may be chosen again."""
 
@@ -304,6 +319,7 @@ class MemberStatus(shapes.Shape, frozen=True, kw_only=True):
     status: str = ""
 
 
+@shapes.recorded("status-aggregated", topics.DECISIONS)
 class StatusAggregated(BindingDecision, frozen=True, kw_only=True):
     """The status of the workload over all clusters; ``observed_generation`` is the template's generation.
 
@@ -318,6 +334,7 @@ class StatusAggregated(BindingDecision, frozen=True, kw_only=True):
     whole: bool = False
 
 
+@shapes.recorded("dependencies-distributed", topics.DECISIONS)
 class DependenciesDistributed(BindingDecision, frozen=True, kw_only=True):
     """All objects that the workload depends on, and their clusters; links notify the objects' owner shards.
 
@@ -349,6 +366,7 @@ class RequiredBy(shapes.Shape, frozen=True, kw_only=True):
         return f"{self.namespace}/{self.name}"
 
 
+@shapes.recorded("binding-required", topics.DECISIONS)
 class BindingRequired(BindingDecision, frozen=True, kw_only=True):
     """Changes of the bindings that depend on this object, or of the clusters in which they need it.
 
@@ -364,32 +382,3 @@ class BindingRequired(BindingDecision, frozen=True, kw_only=True):
                 required[requirement.by] = requirement
             else:
                 required.pop(requirement.by, None)
-
-
-class CapacityWanted(BindingDecision, frozen=True, kw_only=True):
-    """The binding lacks capacity and asks all shards, by links, for bindings of lower priority.
-
-    ``number`` is that of the shard's step; the answers repeat it. ``missing`` is the number of replicas without
-    capacity, ``clusters`` are those where freed capacity would help. The binding asks again at ``again_ms`` at the
-    earliest; ``attempt`` counts from 1.
-    """
-
-    number: shapes.Count
-    priority: shapes.Whole
-    missing: shapes.Count
-    clusters: tuple[str, ...]
-    again_ms: shapes.Instant
-    attempt: shapes.Count = 1
-
-
-class PreemptionDecided(BindingDecision, frozen=True, kw_only=True):
-    """The preemption victims of the binding, chosen from all shards' answers, or the ``reason`` why there are none.
-
-    A link, valid until ``again_ms``, asks each victim's shard to evict it; until then the binding chooses no other
-    victims.
-    """
-
-    number: shapes.Count
-    again_ms: shapes.Instant
-    victims: tuple[shapes.Occupant, ...] = ()
-    reason: str = ""

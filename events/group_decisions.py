@@ -1,8 +1,9 @@
 """Topic ``decisions``: clusters of groups of workloads that are kept together or apart (``workloadAffinity``)."""
 
-from events import decisions, shapes
+from events import decisions, shapes, topics
 
 
+@shapes.recorded("group-claimed", topics.DECISIONS)
 class GroupClaimed(decisions.BindingDecision, frozen=True, kw_only=True):
     """A binding in a group claims clusters: those that it has (``placed``) and those that it requests (``wanted``).
 
@@ -29,6 +30,7 @@ class GroupVerdict(shapes.Shape, frozen=True, kw_only=True):
     others: tuple[str, ...] = ()
 
 
+@shapes.recorded("group-decided", topics.DECISIONS)
 class GroupDecided(shapes.Event, frozen=True, kw_only=True):
     """Claims of a group's bindings that are granted or refused."""
 

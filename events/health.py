@@ -4,11 +4,12 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from events import shapes
+from events import shapes, topics
 
 FAULT_CHARS_MAX: Final = 1_024
 
 
+@shapes.recorded("workload-reported", topics.HEALTH)
 class WorkloadReported(shapes.Event, frozen=True, kw_only=True):
     """A member's report on a workload: its replicas and its health.
 
@@ -40,6 +41,7 @@ class WorkloadReported(shapes.Event, frozen=True, kw_only=True):
         return self.key
 
 
+@shapes.recorded("workload-gone", topics.HEALTH)
 class WorkloadGone(shapes.Event, frozen=True, kw_only=True):
     """The workload was removed from the cluster; only then does the cluster get a new template of that name."""
 

@@ -1,6 +1,6 @@
 """Topic ``links``: requests and answers between shards."""
 
-from events import keys, shapes
+from events import keys, shapes, topics
 
 
 class _BindingLink(shapes.Event, frozen=True, kw_only=True):
@@ -13,6 +13,7 @@ class _BindingLink(shapes.Event, frozen=True, kw_only=True):
         return self.key
 
 
+@shapes.recorded("reschedule-asked", topics.LINKS)
 class RescheduleRequested(shapes.Event, frozen=True, kw_only=True):
     """A rebalancer requests a fresh decision from the workload's owner shard.
 
@@ -35,6 +36,7 @@ class RescheduleRequested(shapes.Event, frozen=True, kw_only=True):
         return (keys.rebalancer_key(self.rebalancer),)
 
 
+@shapes.recorded("reschedule-answered", topics.LINKS)
 class RescheduleAnswered(shapes.Event, frozen=True, kw_only=True):
     """The answer of the workload's owner shard, in the same step as its decision."""
 
@@ -70,6 +72,7 @@ class _DependencyLink(shapes.Event, frozen=True, kw_only=True):
         return (self.by,)
 
 
+@shapes.recorded("dependency-needed", topics.LINKS)
 class DependencyNeeded(_DependencyLink, frozen=True, kw_only=True):
     """The clusters in which a workload needs an object of its namespace; they replace those of its earlier links.
 
@@ -83,12 +86,14 @@ class DependencyNeeded(_DependencyLink, frozen=True, kw_only=True):
     preserves: bool = False
 
 
+@shapes.recorded("dependency-dropped", topics.LINKS)
 class DependencyDropped(_DependencyLink, frozen=True, kw_only=True):
     """A workload no longer needs the object anywhere; with ``preserved``, members keep what already runs."""
 
     preserved: bool = False
 
 
+@shapes.recorded("room-asked", topics.LINKS)
 class CapacityRequested(shapes.Event, frozen=True, kw_only=True):
     """Request for a shard's preemption candidates in these clusters, for a binding that lacks capacity.
 
@@ -110,6 +115,7 @@ class CapacityRequested(shapes.Event, frozen=True, kw_only=True):
         return self.key
 
 
+@shapes.recorded("room-offered", topics.LINKS)
 class CapacityOffered(_BindingLink, frozen=True, kw_only=True):
     """The answer to ``CapacityRequested``: a limited number of the shard's bindings of lower priority, lowest first."""
 
@@ -118,6 +124,7 @@ class CapacityOffered(_BindingLink, frozen=True, kw_only=True):
     occupants: tuple[shapes.Occupant, ...] = ()
 
 
+@shapes.recorded("preemption-asked", topics.LINKS)
 class PreemptionRequested(_BindingLink, frozen=True, kw_only=True):
     """Request to evict a binding from a cluster in favour of the binding ``by`` of higher priority.
 
@@ -136,6 +143,7 @@ class PreemptionRequested(_BindingLink, frozen=True, kw_only=True):
         return (self.by,)
 
 
+@shapes.recorded("cluster-cleared", topics.LINKS)
 class ClusterCleared(shapes.Event, frozen=True, kw_only=True):
     """A shard reports to the owner shard of a leaving cluster that it has no work left there.
 
@@ -151,6 +159,7 @@ class ClusterCleared(shapes.Event, frozen=True, kw_only=True):
         return self.cluster
 
 
+@shapes.recorded("quota-asked", topics.LINKS)
 class QuotaRequested(shapes.Event, frozen=True, kw_only=True):
     """A claim of the binding ``key`` on its namespace's overall quotas.
 
@@ -172,6 +181,7 @@ class QuotaRequested(shapes.Event, frozen=True, kw_only=True):
         return self.key
 
 
+@shapes.recorded("quota-answered", topics.LINKS)
 class QuotaAnswered(_BindingLink, frozen=True, kw_only=True):
     """The answer to ``QuotaRequested``: the claim is granted, or refused with a ``fault``.
 
@@ -182,6 +192,7 @@ class QuotaAnswered(_BindingLink, frozen=True, kw_only=True):
     fault: str = ""
 
 
+@shapes.recorded("group-asked", topics.LINKS)
 class GroupRequested(shapes.Event, frozen=True, kw_only=True):
     """A claim of the binding ``key`` on clusters; its group keeps bindings ``apart`` or together.
 
@@ -204,6 +215,7 @@ class GroupRequested(shapes.Event, frozen=True, kw_only=True):
         return self.key
 
 
+@shapes.recorded("group-answered", topics.LINKS)
 class GroupAnswered(_BindingLink, frozen=True, kw_only=True):
     """The answer to ``GroupRequested``, repeated when it changes; see ``group_decisions.GroupVerdict``."""
 

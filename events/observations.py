@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from events import keys, shapes, vocabulary
+from events import keys, shapes, topics, vocabulary
 
 
 class Observation(shapes.Event, frozen=True, kw_only=True):
@@ -80,6 +80,7 @@ class ObjectChange(Observation, frozen=True, kw_only=True):
         return timeline_key(self.kind, self.namespace, self.name)
 
 
+@shapes.recorded("object-observed", topics.OBSERVATIONS)
 class ObjectObserved(ObjectChange, frozen=True, kw_only=True):
     """An object of another control plane was created or changed: the whole object.
 
@@ -93,12 +94,14 @@ class ObjectObserved(ObjectChange, frozen=True, kw_only=True):
     skipping: bool = False
 
 
+@shapes.recorded("object-vanished", topics.OBSERVATIONS)
 class ObjectVanished(ObjectChange, frozen=True, kw_only=True):
     """An object of another control plane was deleted; ``version`` is 0 if only a later list showed the deletion."""
 
     version: shapes.Count = 0
 
 
+@shapes.recorded("control-plane-restored", topics.OBSERVATIONS)
 class ControlPlaneRestored(shapes.Event, frozen=True, kw_only=True):
     """Another control plane was restored from a backup: its newest resourceVersion is lower than the one seen before.
 
@@ -158,6 +161,7 @@ class ShadowReason(shapes.Shape, frozen=True, kw_only=True):
     kept: shapes.Count | None = None
 
 
+@shapes.recorded("decision-compared", topics.OBSERVATIONS)
 class DecisionCompared(Observation, frozen=True, kw_only=True):
     """A decision of another control plane's scheduler, and Reballast's from the state observed before that decision.
 
@@ -176,6 +180,7 @@ class DecisionCompared(Observation, frozen=True, kw_only=True):
     reasons: tuple[ShadowReason, ...] = ()
 
 
+@shapes.recorded("decision-made", topics.OBSERVATIONS)
 class DecisionMade(Observation, frozen=True, kw_only=True):
     """Our decision on a binding of another control plane, recorded before it is written there.
 
@@ -215,9 +220,11 @@ class _KubernetesEvent(shapes.Event, frozen=True, kw_only=True):
         return keys.object_key("Event", self.namespace, self.name)
 
 
+@shapes.recorded("kubernetes-event-written", topics.OBSERVATIONS)
 class KubernetesEventWritten(_KubernetesEvent, frozen=True, kw_only=True):
     """A client created or changed a Kubernetes Event."""
 
 
+@shapes.recorded("kubernetes-event-deleted", topics.OBSERVATIONS)
 class KubernetesEventDeleted(_KubernetesEvent, frozen=True, kw_only=True):
     """A client deleted a Kubernetes Event that a client wrote; ``manifest`` is its last state."""

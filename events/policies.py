@@ -1,12 +1,16 @@
 """Topic ``policies``: the objects that every shard reads."""
 
-from events import enums, keys, shapes
+from events import enums, keys, shapes, topics
 
 
+@shapes.recorded("policy-applied", topics.POLICIES)
 class PolicyApplied(shapes.ObjectApplied, frozen=True, kw_only=True):
     """A PropagationPolicy or ClusterPropagationPolicy, the whole object."""
 
+    route = "policy"
 
+
+@shapes.recorded("policy-deleted", topics.POLICIES)
 class PolicyDeleted(shapes.ObjectDeleted, frozen=True, kw_only=True):
     """The deletion of a policy; the workloads that it placed keep running."""
 
@@ -18,10 +22,14 @@ class PolicyDeleted(shapes.ObjectDeleted, frozen=True, kw_only=True):
         return self.policy.object_key
 
 
+@shapes.recorded("namespace-applied", topics.POLICIES)
 class NamespaceApplied(shapes.ObjectApplied, frozen=True, kw_only=True):
     """A Namespace of the control plane, the whole object."""
 
+    route = "namespace"
 
+
+@shapes.recorded("namespace-deleted", topics.POLICIES)
 class NamespaceDeleted(shapes.ObjectDeleted, frozen=True, kw_only=True):
     """The deletion of a Namespace."""
 
@@ -33,10 +41,14 @@ class NamespaceDeleted(shapes.ObjectDeleted, frozen=True, kw_only=True):
         return keys.object_key("Namespace", "", self.name)
 
 
+@shapes.recorded("interpreter-applied", topics.POLICIES)
 class InterpreterApplied(shapes.ObjectApplied, frozen=True, kw_only=True):
     """A ReplicaInterpreter (``config.reballast.io/v1alpha1``), which declares how to read a custom kind."""
 
+    route = "interpreter"
 
+
+@shapes.recorded("interpreter-deleted", topics.POLICIES)
 class InterpreterDeleted(shapes.ObjectDeleted, frozen=True, kw_only=True):
     """The deletion of a ReplicaInterpreter; its kind is read as one without replicas."""
 
@@ -58,19 +70,24 @@ class ConfigurationEvent(shapes.Event, frozen=True, kw_only=True):
         return self.object.object_key
 
 
+@shapes.recorded("configuration-applied", topics.POLICIES)
 class ConfigurationApplied(shapes.ObjectApplied, frozen=True, kw_only=True):
     """An object of the control plane that is not propagated, such as an override or taint policy: the whole object.
 
     Override and taint policies affect decisions; the other kinds are stored only.
     """
 
+    route = "configuration"
 
+
+@shapes.recorded("configuration-deleted", topics.POLICIES)
 class ConfigurationDeleted(ConfigurationEvent, shapes.ObjectDeleted, frozen=True, kw_only=True):
     """The deletion of an object that a ``ConfigurationApplied`` event created."""
 
     expects: shapes.Count | None = None
 
 
+@shapes.recorded("configuration-status-written", topics.POLICIES)
 class ConfigurationStatusWritten(ConfigurationEvent, frozen=True, kw_only=True):
     """The whole status of an object of a ``ConfigurationApplied`` event, written by an external controller.
 
@@ -92,6 +109,7 @@ class PriorityClassEvent(shapes.Event, frozen=True, kw_only=True):
         return keys.object_key("PriorityClass", "", self.name)
 
 
+@shapes.recorded("priority-class-declared", topics.POLICIES)
 class PriorityClassDeclared(PriorityClassEvent, frozen=True, kw_only=True):
     """A PriorityClass, which the owner shard of its template declares to all shards.
 
@@ -104,5 +122,6 @@ class PriorityClassDeclared(PriorityClassEvent, frozen=True, kw_only=True):
     preemption_policy: enums.PreemptionPolicy = enums.PreemptionPolicy.PREEMPT_LOWER_PRIORITY
 
 
+@shapes.recorded("priority-class-gone", topics.POLICIES)
 class PriorityClassGone(PriorityClassEvent, frozen=True, kw_only=True):
     """The deletion of a PriorityClass; bindings that used the class keep their priority."""

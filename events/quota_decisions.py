@@ -1,8 +1,9 @@
 """Topic ``decisions``: claims on the overall quotas of FederatedResourceQuotas."""
 
-from events import decisions, keys, shapes
+from events import decisions, keys, shapes, topics
 
 
+@shapes.recorded("quota-claimed", topics.DECISIONS)
 class QuotaClaimed(decisions.BindingDecision, frozen=True, kw_only=True):
     """The amounts that a binding uses of its namespace's overall quotas, and those that it needs for its next change.
 
@@ -23,6 +24,7 @@ class QuotaVerdict(shapes.Shape, frozen=True, kw_only=True):
     fault: str = ""
 
 
+@shapes.recorded("quota-decided", topics.DECISIONS)
 class QuotaDecided(shapes.Event, frozen=True, kw_only=True):
     """Claims on the overall quotas of a namespace that are granted or refused.
 

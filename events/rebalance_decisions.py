@@ -1,6 +1,6 @@
 """Topic ``decisions``: the decisions about a rebalancer."""
 
-from events import keys, shapes
+from events import keys, shapes, topics
 
 
 class RebalancerDecision(shapes.Event, frozen=True, kw_only=True):
@@ -14,6 +14,7 @@ class RebalancerDecision(shapes.Event, frozen=True, kw_only=True):
         return keys.rebalancer_key(self.name)
 
 
+@shapes.recorded("rebalance-started", topics.DECISIONS)
 class RebalanceStarted(RebalancerDecision, frozen=True, kw_only=True):
     """The start of a rebalancer's generation.
 
@@ -26,6 +27,7 @@ class RebalanceStarted(RebalancerDecision, frozen=True, kw_only=True):
     dropped: tuple[shapes.WorkloadRef, ...] = ()
 
 
+@shapes.recorded("workload-rebalanced", topics.DECISIONS)
 class WorkloadRebalanced(RebalancerDecision, frozen=True, kw_only=True):
     """The result for one workload of a rebalancer: Successful, or Failed with a reason."""
 
@@ -39,6 +41,7 @@ class WorkloadRebalanced(RebalancerDecision, frozen=True, kw_only=True):
         return (self.workload.binding_key,)
 
 
+@shapes.recorded("rebalance-finished", topics.DECISIONS)
 class RebalanceFinished(RebalancerDecision, frozen=True, kw_only=True):
     """All workloads of this generation of the rebalancer have a result."""
 
@@ -46,6 +49,7 @@ class RebalanceFinished(RebalancerDecision, frozen=True, kw_only=True):
     finish_ms: shapes.Instant
 
 
+@shapes.recorded("rebalancer-expired", topics.DECISIONS)
 class RebalancerExpired(RebalancerDecision, frozen=True, kw_only=True):
     """The rebalancer's ``ttlSecondsAfterFinished`` has passed, which deletes it."""
 

@@ -1,8 +1,9 @@
 """Topic ``rejections``: inputs that were refused."""
 
-from events import shapes
+from events import shapes, topics
 
 
+@shapes.recorded("input-rejected", topics.REJECTIONS)
 class InputRejected(shapes.Event, frozen=True, kw_only=True):
     """An input without effect, with the field and the reason.
 

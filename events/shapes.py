@@ -1,6 +1,7 @@
 """Value types that events of several topics share."""
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, ClassVar, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -26,11 +27,33 @@ Object = dict[str, msgspec.Raw]
 """A JSON object whose field values keep their bytes as written."""
 
 
+Route = Literal["template", "policy", "namespace", "interpreter", "configuration", "rebalancer", "cluster"]
+"""How objects of a kind are recorded: by which events, under which key."""
+
+_NAMESPACE: Final = "io.reballast"
+
+
+class EventType(Struct, frozen=True, kw_only=True):
+    """One event type.
+
+    ``type`` is the CloudEvents type, such as ``io.reballast.template-applied.v1``; ``name`` is the middle part.
+    """
+
+    name: str
+    version: int
+    struct: "type[Event]"
+    topic: str
+    type: str
+
+
 class Event(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """Base of all event data: immutable, camelCase on the wire, without fields that have their default value.
 
     A new field must have a default. A field never changes its meaning: a new meaning needs a new event type.
     """
+
+    event_type: ClassVar[EventType]
+    """Set by ``recorded``; bases of several events have none."""
 
     @property
     def record_key(self) -> str:
@@ -53,8 +76,29 @@ class Event(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
         return ()
 
 
+_EventT = TypeVar("_EventT", bound=Event)
+
+
+def recorded(name: str, topic: str) -> Callable[[type[_EventT]], type[_EventT]]:
+    """Return a class decorator: events of the class are recorded in a topic under a name.
+
+    The name is a literal, so that a renamed class does not change the log.
+    """
+    full_name = f"{_NAMESPACE}.{name}"
+
+    def decorate(struct: type[_EventT]) -> type[_EventT]:
+        struct.event_type = EventType(
+            name=full_name, version=1, struct=struct, topic=topic, type=f"{full_name}.v1"
+        )
+        return struct
+
+    return decorate
+
+
 class ObjectApplied(Event, frozen=True, kw_only=True):
-    """Base of the events that carry a whole object; ``expects`` is as in ``TemplateApplied``."""
+    """Base of the events that carry a whole object of one route; ``expects`` is as in ``TemplateApplied``."""
+
+    route: ClassVar[Route]
 
     manifest: msgspec.Raw
     expects: Count | None = None

@@ -1,6 +1,6 @@
 """Topic ``specs``: templates and rebalancers."""
 
-from events import keys, shapes
+from events import keys, shapes, topics
 
 
 class TemplateEvent(shapes.Event, frozen=True, kw_only=True):
@@ -13,6 +13,7 @@ class TemplateEvent(shapes.Event, frozen=True, kw_only=True):
         return self.template.binding_key
 
 
+@shapes.recorded("template-applied", topics.SPECS)
 class TemplateApplied(shapes.ObjectApplied, frozen=True, kw_only=True):
     """A template, the whole object.
 
@@ -20,7 +21,10 @@ class TemplateApplied(shapes.ObjectApplied, frozen=True, kw_only=True):
     only, and absent if the last write wins.
     """
 
+    route = "template"
 
+
+@shapes.recorded("template-deleted", topics.SPECS)
 class TemplateDeleted(TemplateEvent, shapes.ObjectDeleted, frozen=True, kw_only=True):
     """The deletion of a template; all its works are removed.
 
@@ -31,10 +35,14 @@ class TemplateDeleted(TemplateEvent, shapes.ObjectDeleted, frozen=True, kw_only=
     orphans: bool = False
 
 
+@shapes.recorded("rebalancer-applied", topics.SPECS)
 class RebalancerApplied(shapes.ObjectApplied, frozen=True, kw_only=True):
     """A WorkloadRebalancer, the whole object."""
 
+    route = "rebalancer"
 
+
+@shapes.recorded("rebalancer-deleted", topics.SPECS)
 class RebalancerDeleted(shapes.ObjectDeleted, frozen=True, kw_only=True):
     """The deletion of a WorkloadRebalancer; the workloads that it moved stay where they are."""
 
@@ -46,6 +54,7 @@ class RebalancerDeleted(shapes.ObjectDeleted, frozen=True, kw_only=True):
         return keys.rebalancer_key(self.name)
 
 
+@shapes.recorded("template-status-written", topics.SPECS)
 class TemplateStatusWritten(TemplateEvent, frozen=True, kw_only=True):
     """The whole status of a template, written by an external client.
 
@@ -58,6 +67,7 @@ class TemplateStatusWritten(TemplateEvent, frozen=True, kw_only=True):
     expects: shapes.Count | None = None
 
 
+@shapes.recorded("suspension-written", topics.SPECS)
 class SuspensionWritten(TemplateEvent, frozen=True, kw_only=True):
     """A client suspends, or resumes, the scheduling of a template's binding, or the dispatching of its works.
 
@@ -69,6 +79,7 @@ class SuspensionWritten(TemplateEvent, frozen=True, kw_only=True):
     dispatching: bool | None = None
 
 
+@shapes.recorded("deletion-allowed", topics.SPECS)
 class DeletionAllowed(TemplateEvent, frozen=True, kw_only=True):
     """Permission to delete the workload that an eviction with ``suppressDeletion`` kept in a cluster.
 

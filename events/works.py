@@ -4,7 +4,7 @@ A work refers to the template by position and digest and adds only what differs 
 is the (term, step) of the deciding shard; agents keep the newest version of each binding's work.
 """
 
-from events import shapes
+from events import shapes, topics
 
 
 class _WorkEvent(shapes.Event, frozen=True, kw_only=True):
@@ -22,6 +22,7 @@ class _WorkEvent(shapes.Event, frozen=True, kw_only=True):
         return self.key
 
 
+@shapes.recorded("work-applied", topics.WORKS)
 class WorkApplied(_WorkEvent, frozen=True, kw_only=True):
     """The cluster must run this workload; ``replicas`` is absent for kinds without replicas.
 
@@ -46,6 +47,7 @@ class WorkApplied(_WorkEvent, frozen=True, kw_only=True):
     completions: shapes.Count | None = None
 
 
+@shapes.recorded("work-removed", topics.WORKS)
 class WorkRemoved(_WorkEvent, frozen=True, kw_only=True):
     """The cluster must no longer run this workload; with ``preserved`` it keeps what already runs."""
 
@@ -54,6 +56,7 @@ class WorkRemoved(_WorkEvent, frozen=True, kw_only=True):
     preserved: bool = False
 
 
+@shapes.recorded("work-suspended", topics.WORKS)
 class WorkSuspended(_WorkEvent, frozen=True, kw_only=True):
     """The cluster keeps its current version of the workload until a new work arrives.
 

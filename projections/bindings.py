@@ -11,7 +11,7 @@ from msgspec import Struct
 from engine.domain import bindings as domain
 from engine.domain.workload_groups import GroupLabel
 from engine.shared_values import shared
-from events import decisions, enums, ids, shapes, status_values
+from events import decisions, enums, ids, preemption_decisions, shapes, status_values
 from events.json_values import canonical_json
 from events.records import Envelope
 from projections.objects import Objects
@@ -124,7 +124,11 @@ _OF_TEMPLATE: Final = (
 )
 """Decisions that change the rendered template too."""
 
-_HIDDEN: Final = (decisions.BindingDispatched, decisions.CapacityWanted, decisions.PreemptionDecided)
+_HIDDEN: Final = (
+    decisions.BindingDispatched,
+    preemption_decisions.CapacityWanted,
+    preemption_decisions.PreemptionDecided,
+)
 """Decisions that change nothing in the rendered binding."""
 
 _AFTER_SCHEDULING: Final = (

@@ -25,7 +25,7 @@ from engine.bench.timing import Act
 from engine.log import local, reading
 from engine.proof import verification
 from engine.reconcilers import replay, worker
-from events import catalogue, codec, keys, kube_objects, shapes, times, topics
+from events import codec, keys, kube_objects, shapes, times, topics
 from events.records import Envelope, Record, StoredRecord
 from events.validation import manifests, verdicts
 from projections.fold import Fold
@@ -154,7 +154,7 @@ class _World:
         self._appended += 1
         manifest = kube_objects.read_head(data.manifest) if isinstance(data, shapes.ObjectApplied) else None
         key = verdicts.key_of(data, manifest)
-        topic = catalogue.BY_STRUCT[type(data)].topic
+        topic = data.event_type.topic
         head = Envelope(
             id=f"said-{self._appended}", source="/reballast/bench", type="", time=times.to_text(_START_MS)
         )

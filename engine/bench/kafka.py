@@ -32,7 +32,7 @@ PACED: Final = 300
 _PACE_S: Final = 0.01
 _SAMPLES: Final = 3_000
 _POLL_MS: Final = 200
-_DECIDED: Final = codec.catalogue.BY_STRUCT[decisions.ScheduleDecided].type.encode()
+_DECIDED: Final = decisions.ScheduleDecided.event_type.type.encode()
 _STEP: Final = codec.catalogue.STEP_TAKEN.encode()
 _OUTPUTS: Final = (topics.DECISIONS, topics.WORKS)
 

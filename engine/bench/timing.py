@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from engine.bench import runs
 from engine.process import installation
-from events import catalogue, decisions, shapes
+from events import decisions, shapes
 from projections import query
 
 Act = Callable[[], Awaitable[object]]
@@ -55,7 +55,7 @@ class Timing:
 
     def count(self, of: type[shapes.Event] = decisions.ScheduleDecided) -> int:
         """Number of events of a type that the views have folded."""
-        entry = catalogue.BY_STRUCT[of]
+        entry = of.event_type
         name = f"{entry.topic}.{entry.name}"
         with self._running.views.store.reading() as rows:
             return query.counts(rows).get(name, 0)

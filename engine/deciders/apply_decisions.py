@@ -28,6 +28,7 @@ from events import (
     decisions,
     group_decisions,
     keys,
+    preemption_decisions,
     quota_decisions,
     rebalance_decisions,
     shapes,
@@ -56,7 +57,7 @@ def apply(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
             _apply_claim(shard, shard.bindings[data.key], data)
         case decisions.EvictionStarted() | decisions.EvictionFinished():
             _apply_eviction(shard.bindings[data.key], data)
-        case decisions.CapacityWanted() | decisions.PreemptionDecided():
+        case preemption_decisions.CapacityWanted() | preemption_decisions.PreemptionDecided():
             _apply_capacity_request(shard, data)
         case decisions.BindingWithdrawn():
             _withdraw(shard, data, (term, step))
@@ -190,12 +191,12 @@ def _apply_claim(
 
 
 def _apply_capacity_request(
-    shard: ShardState, data: decisions.CapacityWanted | decisions.PreemptionDecided
+    shard: ShardState, data: preemption_decisions.CapacityWanted | preemption_decisions.PreemptionDecided
 ) -> None:
     match data:
-        case decisions.CapacityWanted():
+        case preemption_decisions.CapacityWanted():
             shard.capacity_requests[data.key] = CapacityRequest(data.number, data.again_ms, data.attempt)
-        case decisions.PreemptionDecided():
+        case preemption_decisions.PreemptionDecided():
             request = shard.capacity_requests[data.key]
             request.is_decided = True
             request.has_victims = bool(data.victims)

@@ -14,7 +14,7 @@ from engine.deciders.state import Binding, CapacityRequest
 from engine.deciders.step_outputs import Outputs, View
 from engine.objects import priorities
 from engine.placement import missing_capacity, requests
-from events import decisions, links, shapes, times, topics
+from events import links, preemption_decisions, shapes, times, topics
 
 CLUSTERS_MAX: Final = 1_024
 """Maximum number of clusters in one request: the first in name order."""
@@ -101,7 +101,7 @@ def _request_capacity(
     if not clusters:
         return
     attempt = request.attempt + 1 if request else 1
-    yield decisions.CapacityWanted(
+    yield preemption_decisions.CapacityWanted(
         key=binding.key,
         number=view.step,
         priority=binding.priority,
@@ -129,7 +129,7 @@ def _choose(
         if len(chosen) > VICTIMS_MAX or not record_sizes.fits(chosen):
             chosen, reason = (), TOO_MANY
     again_ms = view.time_ms + _pause_ms(request.attempt)
-    yield decisions.PreemptionDecided(
+    yield preemption_decisions.PreemptionDecided(
         key=binding.key, number=request.number, again_ms=again_ms, victims=chosen, reason=reason
     )
     for victim in chosen:

@@ -15,7 +15,7 @@ from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Cause, ShardState
 from engine.placement.decisions import Decision
 from engine.placement.requests import Request
-from events import catalogue, codec, ids, keys, rejections, shapes, times, topics
+from events import codec, ids, keys, rejections, shapes, times, topics
 from events.records import Envelope, Record
 from events.tracing import NO_TRACE
 from events.validation import verdicts
@@ -110,7 +110,7 @@ class Collector:
                 self.take(emitted)
 
     def _add(self, data: shapes.Event) -> None:
-        topic = topics.TOPICS[catalogue.BY_STRUCT[type(data)].topic]
+        topic = topics.TOPICS[data.event_type.topic]
         if topic.name == topics.DECISIONS:
             partition, key = self._shard, self._decisions_key
         else:

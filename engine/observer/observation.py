@@ -194,7 +194,7 @@ def record(
     head = records.Envelope(
         id=f"{key}@{event_id}",
         source=source,
-        type=codec.type_of(data),
+        type=data.event_type.type,
         subject=key,
         time=times.to_text(now_ms),
     )

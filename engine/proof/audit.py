@@ -16,7 +16,7 @@ from engine.log import port
 from engine.proof import override_audit, verification
 from engine.proof import rules as audit_rules
 from engine.reconcilers import explained, explanation, recovery, replay
-from events import catalogue, codec, decisions, records, shapes, times, topics
+from events import codec, decisions, records, shapes, times, topics
 from events.json_values import Json
 
 _SCHEDULED: Final = (decisions.ScheduleDecided, decisions.ScheduleFailed)
@@ -182,7 +182,7 @@ def _differences(step: recovery.RecordedStep, decided: Sequence[records.Record])
 
 def _name(struct: type[shapes.Event]) -> str:
     """Return the name of an event's type without the namespace."""
-    return catalogue.BY_STRUCT[struct].name.rpartition(".")[2]
+    return struct.event_type.name.rpartition(".")[2]
 
 
 def _by_key(events: Iterable[shapes.Event | None]) -> dict[str, dict[str, Json]]:

@@ -130,7 +130,7 @@ def _with_data(record: StoredRecord, envelope: records.Envelope, data: shapes.Ev
         record.offset,
         record.number,
         record.key,
-        records.to_headers(structs.replace(envelope, type=codec.type_of(data))),
+        records.to_headers(structs.replace(envelope, type=data.event_type.type)),
         codec.encode_data(data),
         record.checksum,
     )

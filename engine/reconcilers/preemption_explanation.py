@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.reconcilers.explained import Preempted, Preemption, Priority, Victim
-from events import decisions, shapes, times
+from events import decisions, preemption_decisions, shapes, times
 
 
 class History(Struct):
@@ -34,9 +34,9 @@ class History(Struct):
                     if value is None
                     else Priority(value, data.class_name, data.preemption_policy, data.fault)
                 )
-            case decisions.CapacityWanted():
+            case preemption_decisions.CapacityWanted():
                 self._apply_request(data, time_ms)
-            case decisions.PreemptionDecided():
+            case preemption_decisions.PreemptionDecided():
                 self._apply_victims(data)
             case decisions.ScheduleDecided():
                 self._apply_decision(data)
@@ -48,7 +48,7 @@ class History(Struct):
             case _:
                 pass
 
-    def _apply_request(self, request: decisions.CapacityWanted, time_ms: int) -> None:
+    def _apply_request(self, request: preemption_decisions.CapacityWanted, time_ms: int) -> None:
         previous = self.preemption if request.attempt > 1 else None
         self.is_placed = False
         self.preemption = Preemption(
@@ -60,7 +60,7 @@ class History(Struct):
             victims=previous.victims if previous else (),
         )
 
-    def _apply_victims(self, decided: decisions.PreemptionDecided) -> None:
+    def _apply_victims(self, decided: preemption_decisions.PreemptionDecided) -> None:
         if self.preemption is None:
             return
         chosen = (

@@ -19,7 +19,7 @@ from engine.kubeapi.values import quantity
 from engine.objects import status_fields, workloads
 from engine.simulation import autoscaler_index, capacity, disruption_budgets, quotas, served_kinds, statuses
 from engine.simulation.state import MemberState, ReportCause, Workload
-from events import catalogue, clusters, codec, health, keys, records, shapes, status_values, times, topics
+from events import clusters, codec, health, keys, records, shapes, status_values, times, topics
 from events.json_values import Json
 from events.records import Envelope
 
@@ -74,7 +74,7 @@ class ReportRecords:
             correlationid=report.cause.story,
             causationid=report.cause.position,
         )
-        topic = catalogue.BY_STRUCT[type(report.data)].topic
+        topic = report.data.event_type.topic
         partition = 0 if topic == topics.CLUSTERS else keys.shard_of(report.key)
         return codec.encode(report.data, envelope, partition=partition, key=report.key)
 

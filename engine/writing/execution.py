@@ -15,7 +15,7 @@ from engine.kubeapi.errors.status_objects import in_terminating_namespace, names
 from engine.log import port
 from engine.writing import object_changes, tracing
 from engine.writing.mutations import Action, Mutated, Mutation, Problem, StoredState, Target, Verdict, Written
-from events import catalogue, codec, keys, records, shapes, times, topics
+from events import codec, keys, records, shapes, times, topics
 from events.tracing import Trace
 from projections import clusters
 from projections.objects import StoredObject
@@ -151,7 +151,7 @@ class Appending:
     def _record(  # one argument for each part of an envelope
         self, event: shapes.Event, key: str, source: str, time: str, trace: Trace, event_id: str = ""
     ) -> records.Record:
-        entry = catalogue.BY_STRUCT[type(event)]
+        entry = event.event_type
         head = records.Envelope(
             id=event_id or self._new_id(),
             source=source,

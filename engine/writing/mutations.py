@@ -11,7 +11,6 @@ from msgspec import Struct, structs
 from events import catalogue, keys, shapes, specs, topics
 from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
-from events.validation import verdicts
 from projections.clusters import Cluster
 from projections.objects import StoredObject
 
@@ -28,7 +27,7 @@ class Target(Struct, frozen=True, kw_only=True):
     kind: str
     namespace: str
     name: str
-    route: kinds.Route = "template"
+    route: shapes.Route = "template"
     key: str = ""
     namespace_key: str = ""
 
@@ -43,7 +42,7 @@ class Target(Struct, frozen=True, kw_only=True):
     def slot(self) -> tuple[str, int]:
         """The topic and the partition of the object's records."""
         is_cluster = self.route == "cluster"
-        topic = topics.CLUSTERS if is_cluster else catalogue.BY_STRUCT[verdicts.APPLIED[self.route]].topic
+        topic = topics.CLUSTERS if is_cluster else catalogue.BY_ROUTE[self.route].event_type.topic
         return topic, keys.partition_of(self.key, topics.TOPICS[topic].partitions)
 
     @property

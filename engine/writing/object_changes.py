@@ -18,10 +18,9 @@ from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.values import cluster_ips, resource_versions
 from engine.writing import cluster_changes, cluster_status
 from engine.writing.mutations import Action, Edit, Edited, Mutated, Problem, StoredState, Target, not_found
-from events import keys, kube_objects, limits, policies, records, shapes, specs, times, vocabulary
+from events import catalogue, keys, kube_objects, limits, policies, records, shapes, specs, times, vocabulary
 from events.json_values import Json, decoded, object_at
 from events.kube_objects import KubeObject
-from events.validation import verdicts
 from projections.clusters import Cluster
 from projections.documents import field_owners
 from projections.documents.clusters import cluster_document
@@ -64,7 +63,7 @@ class Change(Struct, frozen=True, kw_only=True):
         statuses = self._statuses(stored, edited.value)
         if stored is None:
             value = edited.value.with_metadata({"generation": 1})
-            event = verdicts.APPLIED[self.target.route](manifest=msgspec.Raw(raw), expects=0)
+            event = catalogue.BY_ROUTE[self.target.route](manifest=msgspec.Raw(raw), expects=0)
             return _mutated(Action.CREATED, value, edited, event, *statuses)
         is_spec_changed = kube_objects.spec_digest(msgspec.Raw(raw)) != stored.head.digest
         value = edited.value.with_metadata({"generation": _generation(stored) + is_spec_changed})
@@ -75,7 +74,7 @@ class Change(Struct, frozen=True, kw_only=True):
         # Do not delete a namespace when its last finalizer is removed: the namespace controller deletes empty ones.
         if self.target.route != "namespace" and is_finalized(edited.value):
             return _mutated(Action.DELETED, value, edited, _deleted(self.target, value, version))
-        event = verdicts.APPLIED[self.target.route](manifest=msgspec.Raw(raw), expects=version)
+        event = catalogue.BY_ROUTE[self.target.route](manifest=msgspec.Raw(raw), expects=version)
         return _mutated(Action.CONFIGURED, value, edited, event, *statuses)
 
     def _live(self, stored: StoredObject) -> KubeObject:
@@ -210,7 +209,7 @@ class Removal(Struct, frozen=True, kw_only=True):
                 "generation": _generation(stored) + 1,
             }
         )
-        event = verdicts.APPLIED[self.target.route](manifest=msgspec.Raw(manifest(value)), expects=version)
+        event = catalogue.BY_ROUTE[self.target.route](manifest=msgspec.Raw(manifest(value)), expects=version)
         return Mutated(action=Action.MARKED, value=value, events=(event,))
 
     def _apply_to_cluster(self, stored: Cluster) -> Mutated:

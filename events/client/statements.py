@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from events import catalogue, codec, keys, kube_objects, records, shapes, times, topics
+from events import codec, keys, kube_objects, records, shapes, times, topics
 from events.limits import quoted
 from events.records import Envelope
 from events.validation import manifests, verdicts
@@ -54,7 +54,7 @@ def record_of(statement: Statement, source: str, now_ms: int, new_id: str) -> re
 
 def _record_of(statement: Statement, source: str, now_ms: int, new_id: str) -> records.Record:
     data = statement.data
-    entry = catalogue.BY_STRUCT[type(data)]
+    entry = data.event_type
     if entry.topic not in INPUT_TOPICS:
         message = f"{type(data).__name__} is for the topic {entry.topic}, which only the engine writes"
         raise TypeError(message)

@@ -11,12 +11,12 @@ A ``group`` line sets the apiVersion and the type package of the rows after it.
 """
 
 from collections.abc import Iterator
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 from msgspec import Struct
 
-Route = Literal["template", "policy", "namespace", "interpreter", "configuration", "rebalancer", "cluster"]
+from events import shapes
 
 RELEASE: Final = "v1.36.2"
 """The release of Kubernetes whose API is served."""
@@ -169,7 +169,7 @@ class Row(Struct, frozen=True, kw_only=True):
     kind: str
     short_names: tuple[str, ...]
     categories: tuple[str, ...]
-    route: Route | None
+    route: shapes.Route | None
     traits: tuple[str, ...]
 
     @property
@@ -192,7 +192,7 @@ def rows(table: str) -> Iterator[Row]:
             kind=kind,
             short_names=_words(short_names),
             categories=_words(categories),
-            route=None if route == "-" else msgspec.convert(route, Route),
+            route=None if route == "-" else msgspec.convert(route, shapes.Route),
             traits=_words(traits),
         )
 

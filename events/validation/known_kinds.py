@@ -9,10 +9,8 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from events import keys
+from events import keys, shapes
 from events.validation import kinds_table
-
-Route = kinds_table.Route
 
 POLICY_GROUP: Final = "policy.karmada.io/v1alpha1"
 APPS_GROUP: Final = "apps.karmada.io/v1alpha1"
@@ -37,7 +35,7 @@ class Kind(Struct, frozen=True, kw_only=True):
     plural: str
     short: tuple[str, ...] = ()
     namespaced: bool = True
-    route: Route = "template"
+    route: shapes.Route = "template"
 
     @property
     def group(self) -> str:
@@ -89,13 +87,13 @@ def of(api_version: str, kind: str) -> Kind | None:
     return _BY_NAME.get((api_version, kind))
 
 
-def route_of(api_version: str, kind: str) -> Route:
+def route_of(api_version: str, kind: str) -> shapes.Route:
     """Return the route of an object of this kind; kinds without route are templates."""
     known_kind = _BY_NAME.get((api_version, kind))
     return known_kind.route if known_kind else "template"
 
 
-def record_key(route: Route, kind: str, namespace: str, name: str) -> str:
+def record_key(route: shapes.Route, kind: str, namespace: str, name: str) -> str:
     """Return the key of the records about an object, by the route of its kind."""
     match route:
         case "template":

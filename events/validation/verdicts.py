@@ -6,7 +6,7 @@ Whether an input takes effect depends only on earlier records of its own partiti
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from sys import intern
 from typing import Final, Protocol
 
@@ -14,7 +14,6 @@ import msgspec
 from msgspec import Struct
 
 from events import (
-    catalogue,
     clusters,
     codec,
     ids,
@@ -111,19 +110,6 @@ class PartitionState(Struct):
     recent: RecentIds = msgspec.field(default_factory=RecentIds)
 
 
-APPLIED: Final[Mapping[known_kinds.Route, type[shapes.ObjectApplied]]] = {
-    "template": specs.TemplateApplied,
-    "rebalancer": specs.RebalancerApplied,
-    "policy": policies.PolicyApplied,
-    "namespace": policies.NamespaceApplied,
-    "interpreter": policies.InterpreterApplied,
-    "configuration": policies.ConfigurationApplied,
-}
-"""The type of the event that carries an object, by the route of the object's kind."""
-
-_ROUTES: Final[Mapping[type[shapes.ObjectApplied], known_kinds.Route]] = {
-    struct: route for route, struct in APPLIED.items()
-}
 _CLUSTER: Final = kube_objects.Manifest()
 """An empty manifest for clusters, which have none and are identified by their key alone."""
 
@@ -133,7 +119,7 @@ def key_of(data: shapes.Event, manifest: kube_objects.Manifest | None = None) ->
     if manifest is None or not isinstance(data, shapes.ObjectApplied):
         return data.record_key
     head = manifest.metadata
-    return known_kinds.record_key(_ROUTES[type(data)], manifest.kind, head.namespace, head.name)
+    return known_kinds.record_key(data.route, manifest.kind, head.namespace, head.name)
 
 
 class PartitionFold:
@@ -166,7 +152,7 @@ class PartitionFold:
                     return Refused(record, "refused", refusal.field, refusal.reason, head)
 
     def _judge(self, record: records.StoredRecord, envelope: Envelope, data: shapes.Event) -> Verdict:
-        entry_topic = catalogue.BY_STRUCT[type(data)].topic
+        entry_topic = data.event_type.topic
         if entry_topic != record.topic:
             return Refused(record, "misplaced", "type", f"belongs to the topic {entry_topic}", envelope)
         # Record the id before the checks below, so that a refused event uses up its id too: another order
@@ -301,7 +287,7 @@ def _manifest_of(data: shapes.Event) -> kube_objects.Manifest | None:
         return None
     manifest = kube_objects.read_head(data.manifest)
     route = known_kinds.route_of(manifest.api_version, manifest.kind)
-    if route != _ROUTES[type(data)]:
+    if route != data.route:
         kind, api_version = shortened(manifest.kind), shortened(manifest.api_version)
         raise kube_objects.Refusal("kind", f"a {kind} of {api_version} is a {route}")
     return manifest

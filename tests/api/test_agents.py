@@ -30,7 +30,7 @@ MANIFEST = b'{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web
 
 
 def record(event: shapes.Event, key: str, count: int) -> records.Record:
-    topic = codec.catalogue.BY_STRUCT[type(event)].topic
+    topic = event.event_type.topic
     partition = 0 if topic == topics.CLUSTERS else keys.shard_of(key)
     head = records.Envelope(id=f"test-{count}", source="/tests", type="", subject=key)
     return codec.encode(event, head, partition=partition, key=key)

@@ -228,7 +228,7 @@ async def test_rejected_inputs_are_listed() -> None:
         verdict="refused", field="kind", reason="required", topic=topics.SPECS, content="kind: Deployment"
     )
     head = records.Envelope(
-        id="r", source="/elsewhere", type=codec.type_of(event), time="2024-05-25T09:49:51Z"
+        id="r", source="/elsewhere", type=event.event_type.type, time="2024-05-25T09:49:51Z"
     )
     refused = codec.encode(event, head, partition=0, key=topics.SPECS)
     async with serving([refused]) as services, client(services) as http:

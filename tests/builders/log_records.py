@@ -8,7 +8,6 @@ import msgspec
 from msgspec import structs
 
 from events import codec, keys, kube_objects, records, shapes, topics
-from events.catalogue import BY_STRUCT
 from events.keys import partition_of
 from events.records import Envelope, StoredRecord
 from events.validation import manifests, verdicts
@@ -29,7 +28,7 @@ def key_of(data: shapes.Event) -> str:
 def record(data: shapes.Event, head: Envelope | None = None, key: str | None = None) -> records.Record:
     """Return the record of an event under its own key or another one, in that key's partition."""
     record_key = key_of(data) if key is None else key
-    partition = partition_of(record_key, topics.TOPICS[BY_STRUCT[type(data)].topic].partitions)
+    partition = partition_of(record_key, topics.TOPICS[data.event_type.topic].partitions)
     return codec.encode(data, head or envelope(), partition=partition, key=record_key)
 
 

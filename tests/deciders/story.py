@@ -12,7 +12,7 @@ from msgspec import Struct
 from engine.deciders.state import Binding
 from engine.log import local, port
 from engine.reconcilers import worker
-from events import catalogue, codec, decisions, health, keys, kube_objects, records, shapes, topics, works
+from events import codec, decisions, health, keys, kube_objects, records, shapes, topics, works
 from events.records import Envelope
 from events.times import from_text, to_text
 from events.validation import verdicts
@@ -169,7 +169,7 @@ class Story:
     async def recorded(self, kind: type[_EventT], subject: str = "") -> list[_EventT]:
         """Return all events of a type in the log, in order, optionally those about one key, cluster or name."""
         events: list[_EventT] = []
-        topic, of = catalogue.BY_STRUCT[kind].topic, catalogue.BY_STRUCT[kind].type
+        topic, of = kind.event_type.topic, kind.event_type.type
         for record in await self.log.read_all(0, self.log.last_number()):
             if record.topic != topic or record.headers["ce_type"] != of:
                 continue
@@ -211,7 +211,7 @@ class Story:
         self._written += 1
         body = getattr(data, "manifest", None)
         key = verdicts.key_of(data, None if body is None else kube_objects.read_head(body))
-        topic = catalogue.BY_STRUCT[type(data)].topic
+        topic = data.event_type.topic
         head = Envelope(id=f"said-{self._written}", source="/story", type="", time=to_text(self.now_ms))
         partition = keys.partition_of(key, topics.TOPICS[topic].partitions)
         return codec.encode(data, head, partition=partition, key=key)

@@ -13,7 +13,7 @@ from engine.deciders.ledgers import GroupMember, WorkloadGroup
 from engine.deciders.shard_fold import ShardFold, Step
 from engine.deciders.state import GROUP, REQUESTED, Binding, Cause, Declared, ShardState, Waiting
 from engine.domain.bindings import Claim
-from events import clusters, decisions, keys, limits, links, shapes, topics
+from events import clusters, keys, limits, links, preemption_decisions, shapes, topics
 from events.records import Record
 from tests import lines_run, speed
 from tests.builders.inputs import deployment, joined, key, policy, priority_class, ref
@@ -93,7 +93,7 @@ async def _shortage(story: Story, names: list[str], *vital: str) -> None:
 async def test_choice_among_hundreds_of_victims_is_made_in_portions(story: Story, portions: Portions) -> None:
     names = [f"member{index:03}" for index in range(300)]
     await _shortage(story, names, "vital")
-    while not (requests := await story.recorded(decisions.CapacityWanted)):
+    while not (requests := await story.recorded(preemption_decisions.CapacityWanted)):
         await story.worker.turn()
     offers = [
         links.CapacityOffered(
@@ -114,7 +114,7 @@ async def test_choice_among_hundreds_of_victims_is_made_in_portions(story: Story
         for shard in range(topics.SHARDS)
     ]
     await story.submit(*offers)
-    (decided,) = await story.recorded(decisions.PreemptionDecided)
+    (decided,) = await story.recorded(preemption_decisions.PreemptionDecided)
     assert decided.reason == "TooMany"
     assert portions.are_small()
 

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.deciders.preemption_victims import EXCLUSION_SECONDS
-from events import decisions, keys, links, policies, shapes, specs
+from events import decisions, keys, links, policies, preemption_decisions, shapes, specs
 from events.json_values import Json
 from tests.builders import manifests
 from tests.builders.inputs import (
@@ -61,8 +61,8 @@ async def victims(story: Story) -> list[tuple[str, str]]:
     return [(victim.key, victim.cluster) for decision in await chosen(story) for victim in decision.victims]
 
 
-async def chosen(story: Story) -> list[decisions.PreemptionDecided]:
-    return await story.recorded(decisions.PreemptionDecided, HIGH)
+async def chosen(story: Story) -> list[preemption_decisions.PreemptionDecided]:
+    return await story.recorded(preemption_decisions.PreemptionDecided, HIGH)
 
 
 # --- capacity by eviction ---
@@ -183,7 +183,7 @@ async def test_victim_also_frees_pods(story: Story) -> None:
     await fill(story, "low")
     await story.submit(capacity("member1", 100, pods=1), capacity("member2", 100, pods=0))
     await story.submit(ranked("high", "high"), deployment("high", 3))
-    (request,) = await story.recorded(decisions.CapacityWanted, HIGH)
+    (request,) = await story.recorded(preemption_decisions.CapacityWanted, HIGH)
     assert request.missing == 2
     assert await victims(story) == [(LOW, "member1")]
 
@@ -209,7 +209,7 @@ async def test_binding_without_priority_counts_as_zero(story: Story) -> None:
 async def test_class_that_never_preempts_requests_no_capacity(story: Story) -> None:
     await fill(story, "low")
     await story.submit(ranked("high", "modest"), deployment("high", 3))
-    assert await story.recorded(decisions.CapacityWanted) == []
+    assert await story.recorded(preemption_decisions.CapacityWanted) == []
 
 
 async def test_no_capacity_is_requested_without_priorities(story: Story) -> None:
@@ -254,21 +254,27 @@ async def test_preemption_is_retried_after_a_pause_and_only_after_another_failur
     await story.submit(ranked("high", "high"), deployment("high", 9))
     await story.submit(capacity("member1", 0))
     await story.pass_s(PAUSE_S - 1)
-    assert [request.attempt for request in await story.recorded(decisions.CapacityWanted, HIGH)] == [1]
+    assert [
+        request.attempt for request in await story.recorded(preemption_decisions.CapacityWanted, HIGH)
+    ] == [1]
     await story.pass_s(600)
-    assert [request.attempt for request in await story.recorded(decisions.CapacityWanted, HIGH)] == [1], (
-        "nothing happened"
-    )
+    assert [
+        request.attempt for request in await story.recorded(preemption_decisions.CapacityWanted, HIGH)
+    ] == [1], "nothing happened"
     await story.submit(capacity("member1", 0))
     await story.pass_s(PAUSE_S)
-    assert [request.attempt for request in await story.recorded(decisions.CapacityWanted, HIGH)] == [1, 2]
+    assert [
+        request.attempt for request in await story.recorded(preemption_decisions.CapacityWanted, HIGH)
+    ] == [1, 2]
 
 
 async def test_preemption_is_repeated_if_the_capacity_is_never_reported(story: Story) -> None:
     await fill(story, "low")
     await story.submit(ranked("high", "high"), deployment("high", 3))
     await story.pass_s(PAUSE_S + 1)
-    assert [request.attempt for request in await story.recorded(decisions.CapacityWanted, HIGH)] == [1, 2]
+    assert [
+        request.attempt for request in await story.recorded(preemption_decisions.CapacityWanted, HIGH)
+    ] == [1, 2]
     assert await victims(story) == [(LOW, "member1"), (LOW, "member2")]
 
 
@@ -305,13 +311,15 @@ async def test_deletion_permission_does_not_end_a_preemption(story: Story) -> No
 async def test_offers_are_dropped_once_the_binding_may_not_preempt(story: Story) -> None:
     await fill(story, "low")
     await story.write(ranked("high", "high"), deployment("high", 3))
-    while not await story.recorded(decisions.CapacityWanted):
+    while not await story.recorded(preemption_decisions.CapacityWanted):
         await story.worker.turn()
     await story.submit(policy_deleted("high"))
     assert await chosen(story) == []
     assert story.worker.folds[keys.shard_of(HIGH)].state.capacity_requests == {}
     await story.submit(ranked("high", "high"))
-    assert [request.attempt for request in await story.recorded(decisions.CapacityWanted, HIGH)] == [1, 1]
+    assert [
+        request.attempt for request in await story.recorded(preemption_decisions.CapacityWanted, HIGH)
+    ] == [1, 1]
     assert await victims(story) == [(LOW, "member1")]
 
 
@@ -325,7 +333,7 @@ async def test_unrequested_offers_are_ignored(story: Story) -> None:
 async def test_restart_between_request_and_offers_changes_nothing(story: Story) -> None:
     await fill(story, "low")
     await story.write(ranked("high", "high"), deployment("high", 3))
-    while not await story.recorded(decisions.CapacityWanted):
+    while not await story.recorded(preemption_decisions.CapacityWanted):
         await story.worker.turn()
     await story.restart()
     assert await victims(story) == [(LOW, "member1")]

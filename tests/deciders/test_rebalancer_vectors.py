@@ -45,7 +45,7 @@ class OwnerShard:
         self.doomed: specs.RebalancerDeleted | None = None
 
     def write(self, data: shapes.Event) -> None:
-        topic = codec.catalogue.BY_STRUCT[type(data)].topic
+        topic = data.event_type.topic
         offset = self.offsets[topic]
         self.offsets[topic] += 1
         head = Envelope(id=f"{topic}-{offset}", source="/test", type="", time=to_text(self.now_ms))

@@ -13,6 +13,7 @@ from events import (
     health,
     keys,
     limits,
+    preemption_decisions,
     records,
     rejections,
     shapes,
@@ -112,7 +113,7 @@ async def test_offers_that_do_not_fit_are_left_out(story: Story) -> None:
         policy("p", {"replicaScheduling": AGGREGATED}, selector(name="vital"), schedulePriority=ranked),
         deployment("vital", 3, "1"),
     )
-    (decided,) = await story.recorded(decisions.PreemptionDecided)
+    (decided,) = await story.recorded(preemption_decisions.PreemptionDecided)
     assert decided.reason == "NotEnough"
     assert await _largest(story) <= limits.RECORD_BYTES_MAX
 

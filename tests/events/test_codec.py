@@ -68,7 +68,7 @@ def test_event_type_follows_from_the_data() -> None:
     record = log_records.record(inputs.deployment("foo"))
     assert (
         record.headers["ce_type"]
-        == codec.type_of(inputs.deployment("foo"))
+        == inputs.deployment("foo").event_type.type
         == "io.reballast.template-applied.v1"
     )
 

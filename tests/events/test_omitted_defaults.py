@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from msgspec import inspect
 
-from events import catalogue, codec, schemas
+from events import catalogue, codec, schemas, shapes
 from tests.events import generating
 
 SCHEMAS = schemas.json_schemas()
@@ -17,7 +17,7 @@ SCHEMAS = schemas.json_schemas()
 
 @pytest.mark.parametrize("entry", catalogue.EVENT_TYPES, ids=lambda entry: entry.type)
 def test_equal_events_give_equal_bytes_with_explicit_or_omitted_defaults(
-    entry: catalogue.EventType,
+    entry: shapes.EventType,
 ) -> None:
     @given(generating.values(SCHEMAS[entry.type]))
     def holds(data: object) -> None:

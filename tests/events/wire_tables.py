@@ -162,7 +162,7 @@ def _record(
 ) -> records.Record:
     """Return a record in the topic of clusters."""
     head = records.to_headers(
-        records.Envelope(id=event_id, source="/pipelines/shop", type=codec.type_of(data))
+        records.Envelope(id=event_id, source="/pipelines/shop", type=data.event_type.type)
     ) | dict(headers or {})
     head.pop(without, None)
     return records.record(topics.CLUSTERS, 0, key, head, codec.encode_data(data))

@@ -153,7 +153,7 @@ class Stage:
         head = Envelope(
             id=f"written-{self._written}", source="/tests", type="", time=times.to_text(self.now_ms)
         )
-        topic = codec.catalogue.BY_STRUCT[type(data)].topic
+        topic = data.event_type.topic
         partition = keys.shard_of(key) if topics.TOPICS[topic].sharded else 0
         (stored,) = await self.log.append([codec.encode(data, head, partition=partition, key=key)])
         return stored

@@ -18,7 +18,7 @@ WEIGHTED: Final = policies.divided("Weighted", {"dynamicWeight": "AvailableRepli
 
 def record(data: shapes.Event, key: str, at_ms: int = world.START_MS) -> Input:
     """Return a hypothetical input with a time."""
-    topic = codec.catalogue.BY_STRUCT[type(data)].topic
+    topic = data.event_type.topic
     head = records.Envelope(id=f"planned-{key}", source="/plan", type="", time=times.to_text(at_ms))
     partition = keys.partition_of(key, topics.TOPICS[topic].partitions)
     return Input(record=codec.encode(data, head, partition=partition, key=key))

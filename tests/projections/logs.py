@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from events import (
-    catalogue,
     chain,
     codec,
     decisions,
@@ -42,11 +41,11 @@ class RecordBuilder:
         self._ids += 1
         self.at_ms += 1000
         key = key_of(data, _read(data))
-        topic = catalogue.BY_STRUCT[type(data)].topic
+        topic = data.event_type.topic
         head = Envelope(
             id=event_id or f"input-{self._ids}",
             source=source,
-            type=codec.type_of(data),
+            type=data.event_type.type,
             subject=key,
             time=times.to_text(self.at_ms),
         )
@@ -85,11 +84,11 @@ class RecordBuilder:
     def _output(
         self, data: shapes.Event, shard: int, term: int, number: int, index: int, cause: str
     ) -> records.Record:
-        topic = catalogue.BY_STRUCT[type(data)].topic
+        topic = data.event_type.topic
         head = Envelope(
             id=ids.output_id(shard, term, number, index),
             source=f"/reballast/shards/{shard}",
-            type=codec.type_of(data),
+            type=data.event_type.type,
             subject=_subject(data),
             time=times.to_text(self.at_ms),
             causationid=cause,

@@ -213,7 +213,7 @@ def _without_numbers(row: ResultRow) -> object:
 
 def _with_id(like: Record, output: str, data: shapes.Event) -> Record:
     value = codec.encode_data(data)
-    headers = {**like.headers, "ce_id": output, "ce_type": codec.type_of(data)}
+    headers = {**like.headers, "ce_id": output, "ce_type": data.event_type.type}
     key = getattr(data, "cluster", like.key)
     partition = keys.shard_of(key) if like.topic == topics.WORKS else like.partition
     return records.record(like.topic, partition, key, headers, value)

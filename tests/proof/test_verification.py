@@ -9,7 +9,7 @@ import pytest
 from engine.deciders import scheduling
 from engine.log import local, port, sqlite_reading
 from engine.proof import verification
-from events import catalogue, decisions, ids, keys, links, records, release, shapes, topics, works
+from events import decisions, ids, keys, links, records, release, shapes, topics, works
 from events.records import StoredRecord
 from tests.builders.inputs import deployment
 from tests.deciders.story import Story
@@ -355,7 +355,7 @@ async def newest(story: Story, kind: type[shapes.Event]) -> StoredRecord:
 
 
 def is_event(record: StoredRecord, kind: type[shapes.Event]) -> bool:
-    return record.headers["ce_type"] == catalogue.BY_STRUCT[kind].type
+    return record.headers["ce_type"] == kind.event_type.type
 
 
 def is_step(record: StoredRecord, shard: int) -> bool:

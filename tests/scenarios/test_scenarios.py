@@ -12,7 +12,6 @@ from engine.plans.questions import Input
 from engine.proof import verification
 from engine.simulation import defaults, specs
 from events import (
-    catalogue,
     cluster_decisions,
     codec,
     decisions,
@@ -58,7 +57,7 @@ class Scenario(World):
         for data in events:
             manifest = getattr(data, "manifest", None)
             name = verdicts.key_of(data, None if manifest is None else kube_objects.read_head(manifest))
-            topic = catalogue.BY_STRUCT[type(data)].topic
+            topic = data.event_type.topic
             await self.submit(data, name, keys.shard_of(name) if topic == topics.SPECS else 0)
         await self.settle(0)
 

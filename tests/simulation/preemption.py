@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from events import codec, decisions, links
+from events import codec, decisions, links, preemption_decisions
 from events.records import StoredRecord
 
 _HOLD_MS = 300_000
@@ -57,7 +57,7 @@ def _take(seen: _History, record: StoredRecord, data: object) -> Iterator[str]:
 
 def _preempt(seen: _History, record: StoredRecord, data: object) -> Iterator[str]:
     match data:
-        case decisions.CapacityWanted(key=key):
+        case preemption_decisions.CapacityWanted(key=key):
             if not seen.blocked.get(key):
                 yield f"preempted: {key} asks for room, which it does not lack"
             if _policy(seen, key) != "PreemptLowerPriority":
@@ -65,7 +65,7 @@ def _preempt(seen: _History, record: StoredRecord, data: object) -> Iterator[str
         case links.CapacityOffered(key=key, number=number, occupants=occupants):
             offered = {(occupant.key, occupant.cluster) for occupant in occupants}
             seen.offered.setdefault((key, number), set()).update(offered)
-        case decisions.PreemptionDecided():
+        case preemption_decisions.PreemptionDecided():
             yield from _choose(seen, data)
         case decisions.EvictionStarted() if data.reason == "Preempted":
             yield from _leave(seen, data)
@@ -77,7 +77,7 @@ def _preempt(seen: _History, record: StoredRecord, data: object) -> Iterator[str
             pass
 
 
-def _choose(seen: _History, data: decisions.PreemptionDecided) -> Iterator[str]:
+def _choose(seen: _History, data: preemption_decisions.PreemptionDecided) -> Iterator[str]:
     for victim in data.victims:
         seen.chosen[data.key, victim.key, victim.cluster] = data.again_ms, _priority(seen, data.key)
         if (victim.key, victim.cluster) not in seen.offered.get((data.key, data.number), set()):

@@ -51,7 +51,7 @@ class Scope(Struct, frozen=True, kw_only=True):
 EDITS = Scope()
 
 _DELAYED = {
-    codec.catalogue.BY_STRUCT[data_type].type
+    data_type.event_type.type
     for data_type in (
         clusters.CapacityReported,
         clusters.ClusterHealthChanged,

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from events import catalogue, codec, shapes
+from events import codec, shapes
 from events.records import Envelope
 from events.validation import verdicts
 from tests.builders import inputs
@@ -20,6 +20,6 @@ def head_of(partition: Partition, key: str = KEY) -> verdicts.Head:
 
 
 def content(data: shapes.Event) -> tuple[dict[str, str], bytes]:
-    head = Envelope(id="1", source="/a", type=catalogue.BY_STRUCT[type(data)].type)
+    head = Envelope(id="1", source="/a", type=data.event_type.type)
     record = codec.encode(data, head, partition=0, key="")
     return dict(record.headers), record.value

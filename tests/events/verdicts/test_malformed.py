@@ -5,7 +5,7 @@ import json
 import msgspec
 import pytest
 
-from events import catalogue, imported_placements, keys, limits, policies, records, specs, topics
+from events import imported_placements, keys, limits, policies, records, specs, topics
 from events.validation import verdicts
 from tests.builders import inputs, log_records
 from tests.builders.inputs import policy
@@ -48,7 +48,7 @@ A_TEMPLATE = "kind: a Deployment of apps/v1 is a template"
 )
 def test_malformed_object_is_refused(applied_as: Applied, raw: msgspec.Raw, reason: str) -> None:
     data = applied_as(manifest=raw)
-    topic = catalogue.BY_STRUCT[applied_as].topic
+    topic = applied_as.event_type.topic
     partition = Partition(topic, keys.partition_of(KEY, topics.TOPICS[topic].partitions))
     record = records.record(topic, partition.fold.state.partition, KEY, *content(data))
     assert log_records.words(partition.take(record)).startswith(f"refused: {reason}")

@@ -2,7 +2,15 @@
 
 from typing import Final
 
-from events import cluster_decisions, clusters, decisions, enums, rebalance_decisions, shapes
+from events import (
+    cluster_decisions,
+    clusters,
+    decisions,
+    enums,
+    preemption_decisions,
+    rebalance_decisions,
+    shapes,
+)
 from tests.golden.samples.values import (
     AT_MS,
     DEPENDENCY,
@@ -84,7 +92,7 @@ DECISIONS: Final[tuple[shapes.Event, ...]] = (
         class_name="urgent",
         fault="PriorityClass urgent does not exist",
     ),
-    decisions.CapacityWanted(
+    preemption_decisions.CapacityWanted(
         key=KEY,
         number=7,
         priority=1_000,
@@ -93,7 +101,9 @@ DECISIONS: Final[tuple[shapes.Event, ...]] = (
         again_ms=AT_MS,
         attempt=2,
     ),
-    decisions.PreemptionDecided(key=KEY, number=7, again_ms=AT_MS, victims=(OCCUPANT,), reason="NotEnough"),
+    preemption_decisions.PreemptionDecided(
+        key=KEY, number=7, again_ms=AT_MS, victims=(OCCUPANT,), reason="NotEnough"
+    ),
     decisions.ScheduleDecided(
         failed=_FAILED,
         key=KEY,

@@ -5,7 +5,6 @@ from typing import Final
 
 import msgspec
 
-from events import catalogue as types
 from events import keys, rejections, shapes, topics, works
 from events.kube_objects import read_head
 from events.records import Envelope
@@ -35,7 +34,7 @@ _OTHERS: Final[tuple[shapes.Event, ...]] = (
     ),
 )
 SAMPLES: Final[dict[str, shapes.Event]] = {
-    types.BY_STRUCT[type(data)].type: data
+    data.event_type.type: data
     for data in (*SPECS, *POLICIES, *CLUSTERS, *HEALTH, *DECISIONS, *LINKS, *WORKS, *_OTHERS)
 }
 """By CloudEvents type."""
@@ -43,7 +42,7 @@ SAMPLES: Final[dict[str, shapes.Event]] = {
 
 def place_of(data: shapes.Event) -> tuple[str, int]:
     """Return key and partition of a sample."""
-    topic = topics.TOPICS[types.BY_STRUCT[type(data)].topic]
+    topic = topics.TOPICS[data.event_type.topic]
     match data:
         case works.WorkApplied() | works.WorkRemoved() | works.WorkSuspended():
             key = data.cluster

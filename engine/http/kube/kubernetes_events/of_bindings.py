@@ -20,7 +20,7 @@ from engine.http.kube.kubernetes_events.subjects import (
     of_ref,
     of_template,
 )
-from events import decisions, health, keys, shapes, works
+from events import decisions, health, keys, preemption_decisions, shapes, works
 from events.records import StoredRecord
 from projections.bindings import Binding
 
@@ -139,10 +139,10 @@ def _ranked(data: shapes.Event) -> Iterator[_BindingMessage]:
         case decisions.PriorityResolved(fault=fault) if fault:  # releases before 0.5 decided this
             text = f"{fault}; until this is corrected, the scheduling priority is 0."
             yield _warning("PriorityClassNotFound", text, _DETECTOR)
-        case decisions.CapacityWanted(missing=missing):
+        case preemption_decisions.CapacityWanted(missing=missing):
             text = f"capacity for {missing} replicas is missing: looking for bindings of lower priority to preempt."
             yield _normal("CapacityWanted", text, _SCHEDULER)
-        case decisions.PreemptionDecided(victims=victims, reason=reason):
+        case preemption_decisions.PreemptionDecided(victims=victims, reason=reason):
             left = "; ".join(
                 f"{victim.key} in {victim.cluster} ({victim.replicas} replicas)" for victim in victims
             )
