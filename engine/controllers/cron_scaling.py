@@ -197,8 +197,6 @@ class CronScaling:
 
     async def _show_next_times(self) -> None:
         """Write the next times of changed rules to the status of their scalers."""
-        if not self._unshown:
-            return
         dues: dict[tuple[str, str], dict[str, int]] = {}
         for due_ms, job in self._jobs:
             if due_ms < _NEVER_MS:
@@ -292,7 +290,7 @@ def _jobs(rows: Rows) -> Iterator[Job]:
     for namespace, name, manifest in objects.manifests(rows, AUTOSCALING_GROUP, _KIND):
         try:
             scaler = _DECODER.decode(manifest)
-        except (msgspec.MsgspecError, RecursionError) as error:
+        except msgspec.MsgspecError as error:
             # Producers on Kafka can write fields of any type, and one scaler must not stop the others.
             _log.warning("scaler not readable", scaler=name, namespace=namespace, reason=str(error))
             continue
