@@ -192,11 +192,12 @@ async def test_suspended_rule_scales_nothing() -> None:
         assert await world.replicas() == 4
 
 
-async def test_scaler_that_is_being_deleted_scales_nothing() -> None:
+@pytest.mark.parametrize("finalizers", [[], ["example.io/audit"]])
+async def test_scaler_that_is_deleted_or_waits_for_its_deletion_scales_nothing(finalizers: list[str]) -> None:
     async with a_world() as world:
         await world.create({"targetReplicas": 4})
-        finalizers = {"metadata": {"finalizers": ["example.io/audit"]}}
-        await world.client.patch(f"{SCALERS}/cron", json=finalizers, headers=MERGE)
+        body = {"metadata": {"finalizers": finalizers}}
+        await world.client.patch(f"{SCALERS}/cron", json=body, headers=MERGE)
         await world.client.delete(f"{SCALERS}/cron")
         await world.after(1)
         assert await world.replicas() == 2
@@ -224,6 +225,23 @@ async def test_removed_rule_has_no_history() -> None:
         await world.patch({"rules": [renamed, {**another, "suspend": True}]})
         await world.patch({"rules": [renamed]})
         assert [history["ruleName"] for history in await world.histories()] == ["renamed"]
+
+
+async def test_each_rule_has_its_own_history_and_time_zone() -> None:
+    async with a_world() as world:
+        await world.create({"targetReplicas": 4})
+        daily = {"schedule": "0 12 * * *", "targetReplicas": 3}
+        noon, later = ({**daily, "name": zone, "timeZone": zone} for zone in ("Asia/Tokyo", "UTC"))
+        minutely = {"name": "up", "schedule": "* * * * *", "targetReplicas": 4}
+        await world.patch({"rules": [noon, minutely, later]})
+        await world.after(1)
+        histories = {history["ruleName"]: history for history in await world.histories()}
+    assert {name: history["nextExecutionTime"] for name, history in histories.items()} == {
+        "Asia/Tokyo": "2024-05-26T03:00:00Z",
+        "up": "2024-05-25T09:51:00Z",
+        "UTC": "2024-05-25T12:00:00Z",
+    }
+    assert [name for name, history in histories.items() if "successfulExecutions" in history] == ["up"]
 
 
 @pytest.mark.parametrize("appends", [0, 1])
@@ -335,66 +353,21 @@ async def test_limits_that_contradict_each_other_are_not_set() -> None:
         assert (limits["minReplicas"], limits["maxReplicas"]) == (1, 3)
 
 
-async def test_failure_to_scale_is_recorded() -> None:
+@pytest.mark.parametrize(
+    ("target", "replicas", "reason"),
+    [
+        ({"name": "absent"}, 4, 'deployments.apps "absent" not found'),
+        ({"apiVersion": "example.io/v1", "kind": "Web"}, 4, "there is no kind Web of example.io/v1"),
+        ({"apiVersion": "v1", "kind": "ConfigMap"}, 4, "objects of the kind ConfigMap have no scale"),
+        ({}, None, "the rule has no targetReplicas"),
+    ],
+)
+async def test_failure_to_scale_is_recorded(target: Json, replicas: int | None, reason: str) -> None:
     async with a_world() as world:
-        await world.create({"targetReplicas": 4}, {**DEPLOYMENT, "name": "absent"})
+        rule: Json = {"name": "up", "schedule": "* * * * *", "targetReplicas": replicas}
+        await world.write({"scaleTargetRef": {**DEPLOYMENT, **target}, "rules": [rule]}, "cron")
+        await world.after(0)
         await world.after(1)
         (history,) = await world.histories()
         (failed,) = objects_at(history, "failedExecutions")
-        assert failed["message"] == 'deployments.apps "absent" not found'
-
-
-@pytest.mark.parametrize(
-    ("rule", "reason"),
-    [
-        ({"schedule": "* * *"}, "spec.rules[0].schedule"),
-        ({"schedule": "@every 5m"}, "intervals are not supported"),
-        ({"schedule": "* sat-30 * * *"}, "spec.rules[0].schedule"),
-        ({"schedule": f"{'9' * 5_000} * * * *"}, "spec.rules[0].schedule"),
-        ({"timeZone": "Mars/Phobos"}, "unknown time zone Mars/Phobos"),
-        ({"targetReplicas": None}, "targetReplicas cannot be nil if you want to scale Deployment"),
-        ({"targetReplicas": -1}, "targetReplicas should be larger than or equal to 0"),
-        ({"name": ""}, "must have 1 to 32 characters"),
-        ({"name": "n" * 33}, "must have 1 to 32 characters"),
-        ({"successfulHistoryLimit": 0}, "must be from 1 to 32"),
-        ({"failedHistoryLimit": 33}, "must be from 0 to 32"),
-    ],
-)
-async def test_rule_that_cannot_be_carried_out_is_refused(rule: Json, reason: str) -> None:
-    async with api() as (client, _):
-        await _refused(client, DEPLOYMENT, [rule], reason)
-
-
-async def test_rules_of_one_name_are_refused() -> None:
-    async with api() as (client, _):
-        await _refused(client, DEPLOYMENT, [{}, {}], 'spec.rules[1].name: Duplicate value: "up"')
-
-
-@pytest.mark.parametrize(
-    ("rule", "reason"),
-    [
-        ({}, "targetMinReplicas and targetMaxReplicas cannot be nil at the same time"),
-        ({"targetMinReplicas": 0}, "targetMinReplicas should be larger than 0"),
-        ({"targetMaxReplicas": -1}, "targetMaxReplicas should be larger than 0"),
-        ({"targetMinReplicas": 3, "targetMaxReplicas": 2}, "larger than or equal to targetMinReplicas"),
-    ],
-)
-async def test_limits_that_cannot_be_set_are_refused(rule: Json, reason: str) -> None:
-    async with api() as (client, _):
-        await _refused(client, {"apiVersion": GROUP, "kind": "FederatedHPA", "name": "all"}, [rule], reason)
-
-
-async def test_other_kinds_of_the_group_are_no_targets() -> None:
-    async with api() as (client, _):
-        target: Json = {"apiVersion": GROUP, "kind": "CronFederatedHPA", "name": "other"}
-        await _refused(client, target, [{}], "only support FederatedHPA")
-
-
-async def _refused(client: httpx.AsyncClient, target: Json, rules: list[Json], reason: str) -> None:
-    """Check that a scaler with these rules, completed by a name, a schedule and replicas, is refused."""
-    usual: Json = {"name": "up", "schedule": "* * * * *", "targetReplicas": 1}
-    spec: Json = {"scaleTargetRef": target, "rules": [{**usual, **rule} for rule in rules]}
-    body = manifest(GROUP, "CronFederatedHPA", "cron", namespace="default", spec=spec)
-    answered = await client.post(SCALERS, json=body)
-    assert answered.status_code == 403
-    assert reason in answered.json()["message"]
+        assert (failed["message"], await world.replicas()) == (reason, 2)
