@@ -102,14 +102,14 @@ def _read(rows: Rows, after: int) -> tuple[int, list[_Name]]:
 
 
 def _due_ms(job: KubeObject, known_ms: int | None, now_ms: int) -> int | None:
-    """Return when a Job has to be deleted; None if it has not finished, is being deleted, or has no time to live.
+    """Return when a Job has to be deleted; None if it has not finished or has no time to live.
 
     The status of a failed Job does not say when it failed: its time begins when the controller first sees it.
     """
     ttl_s = job.at("spec", _TTL)
     ends = [end for end in job.objects_at("status", "conditions") if end.get("type") in job_statuses.ENDS]
     ended = next((end for end in ends if end.get("status") == job_statuses.TRUE), None)
-    if ended is None or job.is_ending or not isinstance(ttl_s, int) or ttl_s < 0:
+    if ended is None or not isinstance(ttl_s, int) or ttl_s < 0:
         return None
     try:
         return times.from_text(as_text(ended.get("lastTransitionTime"))) + ttl_s * times.SECOND_MS
