@@ -9,9 +9,11 @@ import pytest
 from engine.controllers.finished_jobs import FinishedJobs
 from engine.http.kube.app import create_app
 from engine.http.services import Services
+from engine.kubeapi.schema.resources import Resource
 from engine.log.local import MemoryLog
 from events import job_statuses, keys, specs, times, works
 from events.json_values import Json
+from events.kube_objects import KubeObject
 from tests.api.kube.client import MERGE
 from tests.api.servers import kube_client, serving
 from tests.builders.inputs import joined, policy
@@ -36,24 +38,27 @@ class World:
         self.story = story
         self.client = client
         self._services = services
-        self._plane = create_app(services, story.clock).plane
+        self.plane = create_app(services, story.clock).plane
         self._controller = self.server()
         self._position = -1
 
     def server(self) -> FinishedJobs:
-        return FinishedJobs(self._services, self._plane, self._services.write_api, self.story.clock)
+        return FinishedJobs(self._services, self.plane, self._services.write_api, self.story.clock)
 
     def restart(self) -> None:
         """Let a new server go on that has followed nothing."""
         self._controller, self._position = self.server(), -1
 
     async def create(self, ttl_s: int | None = TTL_S) -> None:
+        await self.post(ttl_s)
+        await self.at(1)
+
+    async def post(self, ttl_s: int | None = TTL_S) -> None:
         pod: Json = {"containers": [{"name": "main", "image": "busybox"}], "restartPolicy": "Never"}
         ttl: Json = {} if ttl_s is None else {"ttlSecondsAfterFinished": ttl_s}
         job = manifest(*JOB, "once", spec={"template": {"spec": pod}, **ttl})
         created = await self.client.post(JOBS, json=job)
         assert created.status_code == 201, created.text
-        await self.at(1)
 
     async def finish(self, values: dict[str, str] = COMPLETE) -> None:
         await self.story.report(KEY, "member1", values=values)
@@ -127,11 +132,46 @@ async def test_job_without_a_time_stays(world: World) -> None:
     assert await world.exists()
 
 
-async def test_new_job_of_the_same_name_has_its_own_time(world: World) -> None:
+@pytest.mark.parametrize(
+    "condition",
+    [{"type": "Suspended", "status": "True"}, {"type": "Complete", "status": "False"}],
+)
+async def test_job_with_a_condition_that_is_no_end_stays(world: World, condition: Json) -> None:
+    await world.create()
+    status: Json = {"status": {"conditions": [{**condition, "lastTransitionTime": FINISHED}]}}
+    patched = await world.client.patch(f"{JOBS}/once/status", json=status, headers=MERGE)
+    assert patched.json()["status"]["conditions"]
+    await world.at(65)
+    assert await world.exists()
+
+
+@pytest.mark.parametrize("seconds", [11, 65])
+async def test_new_job_of_the_same_name_has_its_own_time(world: World, seconds: int) -> None:
     await world.create()
     await world.finish()
     assert (await world.client.delete(f"{JOBS}/once")).status_code == 200
-    await world.at(11)
+    await world.at(seconds)
     await world.create()
     await world.at(100)
     assert await world.exists()
+
+
+async def test_new_job_that_replaces_a_due_one_meanwhile_stays(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.create()
+    await world.finish()
+    current, replaced = world.plane.current, list[str]()
+
+    async def slow(resource: Resource, namespace: str, name: str) -> KubeObject | None:
+        job = await current(resource, namespace, name)
+        if not replaced:
+            replaced.append(name)
+            assert (await world.client.delete(f"{JOBS}/once")).status_code == 200
+            await world.post()
+        return job
+
+    monkeypatch.setattr(world.plane, "current", slow)
+    await world.at(65)
+    assert await world.exists()
+    assert replaced
