@@ -69,6 +69,16 @@ def print_wrapped(heading: str, text: str, indent: int) -> None:
         print_line(part)
 
 
+def print_text(text: str) -> None:
+    """Print lines of text, wrapped on a terminal; all parts of a line have its indent."""
+    for line in text.split("\n"):
+        words = line.lstrip(" ")
+        if words:
+            print_wrapped("", words, len(line) - len(words))
+        else:
+            print_line("")
+
+
 def rows(
     columns: Sequence[str], all_rows: Sequence[Sequence[Cell]], chosen: Sequence[int], *, fits: bool = False
 ) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Final, NoReturn
 
-from engine.cli import failures, next_commands, server_location
+from engine.cli import failures, next_commands, output, server_location
 
 _START_SECONDS: Final = 20.0
 _STOP_SECONDS: Final = 15.0
@@ -37,6 +37,7 @@ def running(directory: Path, *words: str) -> Generator[None]:
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGTERM, _exit) if is_main else None
     try:
+        output.progress("starting a server")
         while not (directory / server_location.FILE).exists():
             if process.poll() is not None or time.monotonic() - started_s > _START_SECONDS:
                 raise failures.Failure(
@@ -44,6 +45,7 @@ def running(directory: Path, *words: str) -> Generator[None]:
                     f"see why: {next_commands.up(directory)}",
                 )
             time.sleep(_POLL_SECONDS)
+        output.progress("")
         yield
     finally:
         if before is not None:

@@ -144,7 +144,7 @@ def tour(
     data: Annotated[Path | None, Parameter(help="Data directory of the server to use.")] = None,
     as_json: options.AsJson = False,
 ) -> int:
-    say: Callable[[str], None] = (lambda _line: None) if as_json else output.print_line
+    say: Callable[[str], None] = (lambda _line: None) if as_json else output.print_text
     with _tour_server(data) as stage, Client(stage.directory) as client:
         say(stage.words)
         tourist = _Tour(client, say)
@@ -167,7 +167,8 @@ def tour(
         say(f"\n{wrong} of {len(tourist.checks)} checks failed.")
         return failures.FAILED
     say(f"\nAll {len(tourist.checks)} checks passed.")
-    say(stage.afterwards)
+    # It ends with a command, which stays in one line.
+    output.print_line(stage.afterwards)
     return failures.OK
 
 
@@ -224,9 +225,9 @@ def _stage_started(directory: Path, took_s: float, *, is_kept: bool) -> _TourSer
         return _TourServer(
             directory,
             text,
-            f"The temporary server is removed. To keep the records, use your own server: {again}",
+            f"The temporary server is removed. To keep the records, use your own server:\n  {again}",
         )
-    again = "reballast up, and in another terminal: reballast tour --data " + _quoted(usual)
+    again = f"reballast up, and in another terminal:\n  reballast tour --data {_quoted(usual)}"
     return _TourServer(directory, text, f"The temporary server is removed. To keep the records: {again}")
 
 

@@ -75,6 +75,20 @@ def test_last_cell_of_a_long_row_follows_below_it(
     ]
 
 
+def test_lines_of_a_text_are_wrapped_with_their_indent(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(output, "width", lambda: 30)
+    output.print_text("\nStep 1: create a Deployment and a policy\n    member3: it has a taint that is new")
+    assert capsys.readouterr().out.splitlines() == [
+        "",
+        "Step 1: create a Deployment",
+        "and a policy",
+        "    member3: it has a taint",
+        "    that is new",
+    ]
+
+
 def test_heading_of_a_narrow_table_is_wrapped_like_its_rows(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

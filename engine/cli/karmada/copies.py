@@ -69,7 +69,6 @@ def running(state: states.State) -> Generator[Copy]:
     """Copy a control plane, and run the copy until the block ends; raises Failure if its server fails."""
     with tempfile.TemporaryDirectory(prefix="reballast-copy-", ignore_cleanup_errors=True) as temporary:
         directory = Path(temporary) / "data"
-        output.progress("copying: starting a server")
         with (
             private_server.running(directory, "--no-members"),
             Client(directory) as client,

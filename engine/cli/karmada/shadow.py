@@ -155,7 +155,7 @@ async def _observations(location: log_locations.LogLocation) -> AsyncIterator[sh
 def _show(report: reports.Report) -> None:
     if not report.decisions:
         output.print_line("The log contains no compared decisions.")
-        output.print_line(
+        output.print_text(
             "  `reballast observe` compares the decisions that Karmada's scheduler makes while it runs."
         )
         return

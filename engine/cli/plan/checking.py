@@ -98,7 +98,7 @@ def show(check: Check) -> None:
         fits=True,
     )
     same, count = sum(workload.as_predicted for workload in check.workloads), len(check.workloads)
-    output.print_line(
+    output.print_text(
         f"{same} of {summaries.count(count, 'workload')} {'is' if count == 1 else 'are'} as predicted; placed within "
         f"{summaries.duration(check.settled_ms)}, predicted to be ready after {summaries.duration(check.predicted_ms)}"
     )

@@ -321,12 +321,14 @@ def _clusters_in(client: Client, chosen: dict[drills.Domain, Sequence[str]]) -> 
 
 def _show(prediction: Prediction, warnings: Sequence[str], limit: int) -> None:
     """Print a prediction, with at most ``limit`` workloads."""
-    output.print_line(summaries.summary(prediction))
+    output.print_text(summaries.summary(prediction))
     shown = summaries.most_disturbed(prediction)
     for change in shown[:limit]:
         output.print_line("")
         for line in _workload(change):
             output.print_line(line)
+        for text in summaries.details(change):
+            output.print_text(f"  {text}")
     if len(shown) > limit:
         output.print_line(f"\n… and {len(shown) - limit} more workloads; --limit shows them, --json has all.")
     if prediction.clusters:
@@ -361,7 +363,7 @@ def _workload(change: WorkloadChange) -> list[str]:
             continue
         numbers = f"{before} → {after}" if before != after else str(after)
         lines.append(f"  {name.ljust(width)}  {_bar(before, after, most)}  {numbers}")
-    return [*lines, *(f"  {output.clean(text)}" for text in summaries.details(change))]
+    return lines
 
 
 def _bar(before: int, after: int, most: int) -> str:

@@ -99,6 +99,6 @@ def _show(results: Sequence[drills.Result], notes: Sequence[str]) -> None:
             f"{workload.key} is missing {summaries.count(workload.missing, 'replica')}" for workload in lost
         ]
         for line in (*(remedy.text for remedy in result.remedies), *output.shortened(missing)):
-            output.print_line(f"{result.outage.domain} {result.outage.name}: {line}")
+            output.print_text(f"{result.outage.domain} {result.outage.name}: {line}")
     for note in (*dict.fromkeys(note for result in results for note in result.assumptions), *notes):
         output.warn(f"note: {note}")
