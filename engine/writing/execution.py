@@ -44,13 +44,11 @@ class Attempt(NamedTuple):
 class _Applied(NamedTuple):
     """The outcome of an attempt's mutation, and the version of the object from which it was computed.
 
-    ``number``: sequence number of the last change in that version (0: no object). ``start``: an offset in the
-    object's partition; the version includes all writes to the object before this offset.
+    ``start`` is an offset in the object's partition; the version includes all writes to the object before this offset.
     """
 
     attempt: Attempt
     outcome: Mutated | Problem | Exception
-    number: int
     start: int
 
 
@@ -203,12 +201,10 @@ class WriteExecution:
                 applied = await self._applied(attempts, newest)
         answers: dict[int, Answer] = {}
         writes: list[_Append] = []
-        for attempt, outcome, current, start in applied:
+        for attempt, outcome, start in applied:
             if not isinstance(outcome, Mutated):
                 answers[attempt.answer_index] = outcome
-            elif not outcome.events:
-                answers[attempt.answer_index] = Written(mutated=outcome, resource_version=current)
-            elif dry_run:
+            elif dry_run or not outcome.events:
                 answers[attempt.answer_index] = Written(mutated=outcome)
             else:
                 writes.append(_Append(attempt, outcome, start))
@@ -233,7 +229,7 @@ class WriteExecution:
             # The views may include records after ``ends``. If the object that was read is from such a record, search
             # for other writes from that record on.
             start = max(ends.get(target.slot, 0), _version(current))
-            applied.append(_Applied(attempt, outcome, current.number if current is not None else 0, start))
+            applied.append(_Applied(attempt, outcome, start))
         return applied
 
     async def _write(self, writes: Sequence[_Append], source: str) -> tuple[dict[int, Answer], list[Attempt]]:

@@ -106,8 +106,8 @@ class Problem(Struct, frozen=True):
 class Written(Struct, frozen=True, kw_only=True):
     """A mutation that was made, or that had nothing to change.
 
-    ``resource_version`` is the sequence number of the write, or that of the object if nothing changed; 0 for
-    a dry run. ``stored`` is the object after the write, None if another client wrote it since.
+    ``resource_version`` is the sequence number of the write, 0 if nothing was written. ``stored`` is the object after
+    the write, None if another client wrote it since.
     """
 
     mutated: Mutated
