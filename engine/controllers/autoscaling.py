@@ -91,7 +91,7 @@ class Autoscaling:
         Without a span all targets are new. Templates that are no longer targets are then among those with the label.
         """
         if span is None:
-            # Writes that followed from known targets may have failed.
+            # Autoscalers may have been deleted since the last turn.
             self._targets.clear()
         changed = set[int]() if span is None else autoscaling.changed(rows, span)
         former = {self._targets.pop(key_id) for key_id in changed if key_id in self._targets}
