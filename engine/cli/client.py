@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from engine import optional_imports
-from engine.cli import failures, next_commands, server_location
+from engine.cli import failures, next_commands, output, server_location
 from engine.identity.endpoint import FILE, verification
 from engine.text_lines import Lines
 from events.json_values import DECODING_ERRORS, Json, decoded, object_at
@@ -158,14 +158,15 @@ class Client:
         timeout: httpx.Timeout | None = None,
     ) -> httpx.Response:
         try:
-            response = self._http.request(
-                method,
-                path,
-                params=_params(query or {}),
-                content=content,
-                headers=headers,
-                timeout=timeout or self._http.timeout,
-            )
+            with output.waiting("waiting for the server"):
+                response = self._http.request(
+                    method,
+                    path,
+                    params=_params(query or {}),
+                    content=content,
+                    headers=headers,
+                    timeout=timeout or self._http.timeout,
+                )
         except (httpx.TransportError, httpx.DecodingError) as error:
             raise self._silent(error) from None
         self._check_token(response)

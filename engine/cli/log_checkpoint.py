@@ -138,6 +138,7 @@ def checkpoint(
     with (
         failures.convert((checkpoints.CheckpointError, port.LogError), remedy),
         failures.convert(OSError, "choose another path", where=to),
+        output.waiting("reading the log"),
     ):
         made = asyncio.run(_sign(log_location, to, signer))
     if to == _STANDARD_OUTPUT:

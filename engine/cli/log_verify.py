@@ -156,5 +156,8 @@ def _by_server(server: options.Server, *, views: bool) -> verification.Report:
         if failure.code != failures.NO_SERVER or not (directory / sqlite_table.FILE).exists():
             raise
     output.warn(f"No server runs on {directory}; reading its files.")
-    with failures.convert(port.LogError, "restore the directory", where=directory):
+    with (
+        failures.convert(port.LogError, "restore the directory", where=directory),
+        output.waiting("computing every step again"),
+    ):
         return asyncio.run(log_queries.LogInquiry(directory).verify(views=views))

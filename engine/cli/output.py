@@ -5,6 +5,7 @@ import re
 import shutil
 import sys
 import textwrap
+import threading
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Final, TypeAlias
@@ -23,6 +24,9 @@ _BELOW: Final = 4
 
 _SHORTEST: Final = 20
 """Minimum width of wrapped text after its indent, in characters."""
+
+SILENT_SECONDS: Final = 2.0
+"""How long a command works before ``waiting`` shows why it is silent."""
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _CLEAR_LINE: Final = "\r\x1b[K"
@@ -118,6 +122,30 @@ def clear_progress_after() -> Generator[None]:
         yield
     finally:
         progress("")
+
+
+@contextmanager
+def waiting(text: str) -> Generator[None]:
+    """Show this text as progress if the block takes longer than ``SILENT_SECONDS``."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    is_shown = threading.Event()
+
+    def show() -> None:
+        is_shown.set()
+        progress(text)
+
+    timer = threading.Timer(SILENT_SECONDS, show)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        # The timer may be printing: clear its text only after that.
+        timer.join()
+        if is_shown.is_set():
+            progress("")
 
 
 def width() -> int | None:

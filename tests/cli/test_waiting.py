@@ -1,5 +1,7 @@
 """How long commands wait for a server that takes its time."""
 
+import io
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -7,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from engine.cli import output
 from engine.cli.client import Client
 from engine.cli.failures import Failure
 from engine.http.query.response_types import Listing
@@ -28,6 +31,11 @@ class Slow(BaseHTTPRequestHandler):
         """Log nothing."""
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
 @pytest.fixture
 def slow_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Slow)
@@ -45,3 +53,18 @@ def test_proof_of_the_log_may_take_longer_than_other_answers() -> None:
         assert client.verify(Report) == Report()
         with pytest.raises(Failure, match="does not answer"):
             client.get("bindings", Listing)
+
+
+@pytest.mark.usefixtures("slow_server")
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.0, "\r\x1b[Kwaiting for the server\r\x1b[K"), (3_600.0, "")]
+)
+def test_terminal_shows_that_a_server_takes_its_time(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, shown: str
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(output, "SILENT_SECONDS", seconds)
+    with Client(None) as client:
+        client.verify(Report)
+    assert terminal.getvalue() == shown
