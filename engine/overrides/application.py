@@ -36,6 +36,8 @@ _POD_PATHS: Final = {
 _EMBEDDED: Final = Limits(content_bytes_max=2**20, documents_max=1, depth_max=100, repeated_bytes_max=2**20)
 
 
+_IDENTITY: Final = (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"))
+
 COST_MAX: Final = 4 * 2**20
 """Maximum cost of all overriders of one object: containers, labels and arguments visited, plus characters of text."""
 
@@ -157,8 +159,10 @@ class OverrideApplication:
         """Apply all overriders of a rule. After an OverrideError the value is partly changed and must not be used."""
         for name, index, change in self._changes(overriders):
             field = f"{name}[{index}]" if index >= 0 else name
+            identity = [self.value.at(*path) for path in _IDENTITY]
             try:
                 change()
+                self._check_identity(identity)
             except OverrideError as error:
                 raise OverrideError(f"{field}{error.field}", error.reason) from None
             except (patches.PatchError, images.ImageError) as error:
@@ -192,6 +196,15 @@ class OverrideApplication:
         if changed is None:
             raise OverrideError("", "leaves no object")
         self.value = KubeObject(changed)
+
+    def _check_identity(self, identity: list[object]) -> None:
+        """Raise OverrideError if the object is another one now.
+
+        Owners are checked for the template's object: applying another one could overwrite the object of another client.
+        """
+        for path, previous in zip(_IDENTITY, identity, strict=True):
+            if self.value.at(*path) != previous:
+                raise OverrideError("", f"changes {'.'.join(path)}, which identifies the object")
 
     def _spend(self, cost: int) -> None:
         self._budget -= cost

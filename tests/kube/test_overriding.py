@@ -234,6 +234,14 @@ def test_inapplicable_patch_is_a_fault(patch: Json) -> None:
     assert fault(workload(), plaintext=[patch]).startswith("plaintext: ")
 
 
+@pytest.mark.parametrize("path", ["/apiVersion", "/kind", "/metadata/name", "/metadata/namespace"])
+def test_override_of_the_identity_is_a_fault(path: str) -> None:
+    field = path[1:].replace("/", ".")
+    for patch in ({"operator": "replace", "value": "other"}, {"operator": "remove"}):
+        reason = fault(workload(namespace="shop"), plaintext=[{"path": path, **patch}])
+        assert reason == f"plaintext: changes {field}, which identifies the object"
+
+
 def test_malformed_overrider_is_a_fault() -> None:
     malformed: list[Json] = [
         {"plaintext": 1},
