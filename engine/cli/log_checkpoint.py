@@ -23,6 +23,8 @@ KEY_VARIABLE: Final = "REBALLAST_CHECKPOINT_KEY"
 FILE: Final = "checkpoints.jsonl"
 _STANDARD_OUTPUT: Final = "-"
 _MAKE_KEY: Final = "make one: reballast log new-key checkpoint.key"
+_NAME_CHECKPOINTS: Final = "name a file or address to which `reballast log checkpoint --to` has written"
+_USE_KEY: Final = "use the FILE.pub that `reballast log new-key FILE` wrote"
 _USUAL: Final = "10m"
 """Time between checkpoints if the user gives none."""
 
@@ -184,15 +186,13 @@ class _StandardOutput:
 def read_checkpoints(where: str, public_key: Path | None) -> list[checkpoints.Checkpoint]:
     """The signed checkpoints in a file or topic. Raises Failure if one is not signed by the key."""
     if public_key is None:
-        raise failures.usage(
-            "--checkpoint needs --public-key FILE", "use the FILE.pub that `reballast log new-key FILE` wrote"
-        )
+        raise failures.usage("--checkpoint needs --public-key FILE", _USE_KEY)
     _check_destination(where)
-    with failures.convert((OSError, checkpoints.SigningError), where=public_key):
+    with failures.convert((OSError, checkpoints.SigningError), _USE_KEY, where=public_key):
         key = checkpoints.public_key(public_key.read_bytes())
     with (
         failures.convert(checkpoints.CheckpointError, "the log is not proved", where=where),
-        failures.convert((OSError, port.LogError), where=where),
+        failures.convert((OSError, port.LogError), _NAME_CHECKPOINTS, where=where),
     ):
         result = checkpoints.read(asyncio.run(_lines(where)), key)
     if not result:

@@ -119,7 +119,8 @@ def _named(
     matching = {name: [item for item in items if name in names_of(item)] for name in names}
     for name, named_items in matching.items():
         if not named_items:
-            raise failures.Failure(f'{plural} "{name}" not found')
+            remedy = next_commands.hint("see", f"get {plural} -A")
+            raise failures.Failure(f'{plural} "{name}" not found', remedy)
     return [item for named_items in matching.values() for item in named_items]
 
 

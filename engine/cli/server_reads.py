@@ -121,9 +121,11 @@ def documents(
     if selection.name and not matching and not is_awaited:
         where = f" in namespace {selection.namespace}" if selection.namespace else ""
         when = f" as of {selection.as_of}" if selection.as_of else ""
-        listing = f"timeline {kind.plural} {selection.name}" if selection.as_of else f"get {kind.plural} -A"
+        listing = f"get {kind.plural} -A"
+        if selection.as_of:
+            listing = f"timeline {kind.plural} {selection.name}{next_commands.namespace(selection.namespace)}"
         raise failures.Failure(
-            f'{kind.resource} "{selection.name}" not found{where}{when}', f"see: reballast {listing}"
+            f'{kind.resource} "{selection.name}" not found{where}{when}', next_commands.hint("see", listing)
         )
     return matching
 

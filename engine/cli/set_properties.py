@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import msgspec
 from cyclopts import Parameter, validators
 
-from engine.cli import failures, kube_objects, options, results, server_reads
+from engine.cli import failures, kube_objects, next_commands, options, results, server_reads
 from engine.cli.client import Client
 from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.results import Problem, Result
@@ -171,7 +171,10 @@ def retainted(
     for removal in removed:
         if not any(_matches(taint, removal) for taint in taints):
             text = f"{removal.key}:{removal.effect}" if removal.effect else removal.key
-            raise failures.Failure(f'spec.taints: taint "{text}" not found on {cluster}')
+            raise failures.Failure(
+                f'spec.taints: taint "{text}" not found on {cluster}',
+                next_commands.hint("see", f"get clusters {cluster}"),
+            )
     kept = [taint for taint in taints if not any(_matches(taint, removal) for removal in removed)]
     for taint in added:
         if any(_matches(other, taint) and other.value == taint.value for other in kept):

@@ -120,7 +120,7 @@ def test_clusters_are_tainted_cordoned_and_shown(shell: Shell) -> None:
     assert "member3 uncordoned" in shell("uncordon", "member2", "member3")
     assert shell("untaint", "member3", "c", "d:NoSchedule") == "cluster/member3 untainted\n"
     shell("untaint", "member3", "c", code=1)
-    assert 'taint "c" not found on member3' in shell.errors
+    assert 'taint "c" not found on member3\n  see: reballast get clusters member3' in shell.errors
     shell("cordon", "nobody", code=1)
 
 

@@ -25,7 +25,10 @@ def test_pods_are_listed_by_label(shell: Shell) -> None:
     second, first = (item["metadata"]["name"] for item in listed["items"])
     assert shell("get", "pods", first, second, "-o", "name") == f"pod/{first}\npod/{second}\n"
     shell("get", "pods", first, "absent", code=1)
-    assert shell.errors == 'error: pods "absent" not found\n'
+    assert (
+        shell.errors
+        == f'error: pods "absent" not found\n  see: reballast get pods -A --data {shell.directory}\n'
+    )
 
 
 def test_pod_is_described_with_its_events(shell: Shell) -> None:
@@ -40,7 +43,10 @@ def test_pod_is_described_with_its_events(shell: Shell) -> None:
     assert (described["object"]["kind"], described["events"][0]["kind"]) == ("Pod", "Event")
     shell("describe", "pod", name, "--as-of", "1s", code=1)
     shell("describe", "pod", "absent", code=1)
-    assert shell.errors == 'error: pods "absent" not found\n'
+    assert (
+        shell.errors
+        == f'error: pods "absent" not found\n  see: reballast get pods -A --data {shell.directory}\n'
+    )
 
 
 def test_works_are_shown_by_the_names_of_their_objects(shell: Shell) -> None:

@@ -173,7 +173,7 @@ def test_missing_kinds_and_works_are_reported(shell: Shell) -> None:
     shell("get", "/web", code=2)
     for form in ("table", "json"):
         shell("get", "works", "absent", "-o", form, code=1)
-        assert shell.errors == 'error: works "absent" not found\n'
+        assert shell.errors.startswith('error: works "absent" not found\n  see: reballast get works -A ')
 
 
 def test_kind_without_replicas_is_not_scaled(shell: Shell, tmp_path: Path) -> None:

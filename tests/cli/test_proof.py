@@ -123,6 +123,9 @@ def test_wrong_options_are_reported_with_a_remedy(tmp_path: Path, capsys: pytest
     assert "name a directory that `reballast log export` wrote" in shell.errors
     shell("log", "verify", "--checkpoint", "signed.jsonl", code=2)
     assert "--public-key" in shell.errors
+    absent = str(tmp_path / "absent.pub")
+    shell("log", "verify", "--checkpoint", "signed.jsonl", "--public-key", absent, code=1)
+    assert "No such file or directory\n  use the FILE.pub" in shell.errors
     shell("log", "checkpoint", code=2)
     assert "reballast log new-key" in shell.errors
     (tmp_path / "bad.key").write_text("no key")

@@ -130,7 +130,10 @@ def test_unknown_command_is_reported_with_a_suggestion_before_imports() -> None:
 def test_errors_are_json_objects_with_the_option_json(shell: Shell, tmp_path: Path) -> None:
     shell("get", "deploy", "nothing", "--json", code=1)
     error = json.loads(shell.errors)["error"]
-    assert (error["exitCode"], error["remedy"]) == (1, "see: reballast get deployments -A")
+    assert (error["exitCode"], error["remedy"]) == (
+        1,
+        f"see: reballast get deployments -A --data {shell.directory}",
+    )
     assert error["message"] == 'deployment.apps "nothing" not found in namespace default'
     shell("get", "deploy", "--bogus", "--json", code=2)
     assert json.loads(shell.errors)["error"]["exitCode"] == 2
