@@ -63,7 +63,7 @@ def events_of(name: str, cluster: Cluster | None, spec: Spec) -> tuple[shapes.Ev
     # Small events must add up to exactly this spec; if not, write the whole cluster.
     for event in events:
         folded = edited(folded, event, 0)
-    if not events or folded != _timed(spec):
+    if folded != _timed(spec):
         return (_joined(name, cluster.head.version, spec),)
     return tuple(events)
 
@@ -73,7 +73,7 @@ def _joined(name: str, expects: int, spec: Spec) -> clusters.ClusterJoined:
 
 
 def _small_events(cluster: Cluster, facts: Spec, changes: set[str]) -> list[shapes.Event]:
-    """Small events for changes of these fields; empty if only an event with the whole cluster expresses them."""
+    """Small events for changes of these fields; changes that no such event expresses are left out."""
     name, expects, owned = cluster.name, cluster.head.version, facts.managed_fields
     if changes == {"labels"}:
         labelled = clusters.ClusterLabelled(
@@ -90,8 +90,6 @@ def _small_events(cluster: Cluster, facts: Spec, changes: set[str]) -> list[shap
             expects=expects,
         )
         return [described]
-    if changes != {"taints"}:
-        return []
     before, after = cluster.spec.taints, facts.taints
     kept = {(taint.key, taint.effect) for taint in after}
     removed = [taint for taint in before if (taint.key, taint.effect) not in kept]
