@@ -127,3 +127,36 @@ async def test_client_changes_the_time_of_a_taint() -> None:
         assert isinstance(event, clusters.ClusterJoined)
         again = await kube.patch(MEMBER1, json=patch, headers=MERGE)
         assert again.json()["metadata"]["resourceVersion"] == answer.json()["metadata"]["resourceVersion"]
+
+
+async def test_each_field_of_a_cluster_is_shown_as_it_was_written() -> None:
+    member = cluster("member1")
+    spec: Json = {
+        "id": "own",
+        "syncMode": "Pull",
+        "apiEndpoint": "https://member1:6443",
+        "secretRef": {"namespace": "karmada-cluster", "name": "member1"},
+        "impersonatorSecretRef": {"namespace": "karmada-cluster", "name": "member1-impersonator"},
+        "proxyURL": "https://proxy:3128",
+        "provider": "shop",
+        "region": "east",
+        "zones": ["east-1"],
+        "taints": [{**HELD, "timeAdded": "2024-05-25T09:50:00Z"}],
+    }
+    async with api() as (kube, _):
+        created = await kube.post(CLUSTERS, json={**member, "spec": spec})
+        assert created.status_code == 201, created.text
+        shown = (await kube.get(MEMBER1)).json()["spec"]
+        assert shown | spec == shown
+        described: Json = {"provider": "store", "region": "west", "zones": None, "zone": "west-1"}
+        await kube.patch(MEMBER1, json={"spec": described}, headers=MERGE)
+        shown = (await kube.get(MEMBER1)).json()["spec"]
+    changed = {"provider": "store", "region": "west", "zones": ["west-1"]}
+    assert shown | spec | changed == shown
+
+
+async def test_unreadable_time_of_a_taint_is_refused() -> None:
+    async with api() as (kube, services):
+        answer = await kube.post(CLUSTERS, json=tainted({**TAINT, "timeAdded": "yesterday"}))
+        assert (answer.status_code, services.log.last_number()) == (400, 0)
+        assert "'yesterday' is no instant" in answer.json()["message"]
