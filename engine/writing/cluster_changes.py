@@ -56,8 +56,6 @@ def events_of(name: str, cluster: Cluster | None, spec: Spec) -> tuple[shapes.Ev
         return (_joined(name, 0, spec),)
     old = cluster.spec
     changes = {field for field in Spec.__struct_fields__ if getattr(old, field) != getattr(spec, field)}
-    if not changes:
-        return ()
     events = _small_events(cluster, spec, changes - {"managed_fields"})
     folded = old
     # Small events must add up to exactly this spec; if not, write the whole cluster.

@@ -22,7 +22,7 @@ def mutated(target: Target, cluster: Cluster, edited: Edited) -> Mutated:
     """
     try:
         events = _events(target, cluster, edited.value)
-    except (msgspec.ValidationError, ValueError, KeyError) as error:
+    except ValueError as error:
         raise StatusError(400, "BadRequest", f"the status can't be read: {error}") from None
     for event in events:
         for fault in event_fields.cluster_event_faults(event):
