@@ -3,7 +3,6 @@
 import io
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -17,11 +16,15 @@ from engine.proof.verification import Report
 
 ANSWER_SECONDS = 0.1
 WORK_SECONDS = 0.5
+ENOUGH_SECONDS = 20.0
 
 
 class Slow(BaseHTTPRequestHandler):
+    may_answer = threading.Event()
+    seconds = WORK_SECONDS
+
     def do_GET(self) -> None:
-        time.sleep(WORK_SECONDS)
+        self.may_answer.wait(self.seconds)
         self.send_response(200)
         self.send_header("content-type", "application/json")
         self.end_headers()
@@ -32,8 +35,16 @@ class Slow(BaseHTTPRequestHandler):
 
 
 class Terminal(io.StringIO):
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_written = threading.Event()
+
     def isatty(self) -> bool:
         return True
+
+    def write(self, text: str, /) -> int:
+        self.is_written.set()
+        return super().write(text)
 
 
 @pytest.fixture
@@ -56,15 +67,22 @@ def test_proof_of_the_log_may_take_longer_than_other_answers() -> None:
 
 
 @pytest.mark.usefixtures("slow_server")
-@pytest.mark.parametrize(
-    ("seconds", "shown"), [(0.0, "\r\x1b[Kwaiting for the server\r\x1b[K"), (3_600.0, "")]
-)
-def test_terminal_shows_that_a_server_takes_its_time(
-    monkeypatch: pytest.MonkeyPatch, seconds: float, shown: str
-) -> None:
+def test_terminal_shows_that_a_server_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(output, "SILENT_SECONDS", seconds)
+    monkeypatch.setattr(output, "SILENT_SECONDS", 0.0)
+    monkeypatch.setattr(Slow, "may_answer", terminal.is_written)
+    monkeypatch.setattr(Slow, "seconds", ENOUGH_SECONDS)
     with Client(None) as client:
         client.verify(Report)
-    assert terminal.getvalue() == shown
+    assert terminal.getvalue() == "\r\x1b[Kwaiting for the server\r\x1b[K"
+
+
+@pytest.mark.usefixtures("slow_server")
+def test_terminal_shows_nothing_before_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(output, "SILENT_SECONDS", 3_600.0)
+    with Client(None) as client:
+        client.verify(Report)
+    assert terminal.getvalue() == ""
