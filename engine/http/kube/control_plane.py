@@ -26,7 +26,7 @@ from events.validation import known_kinds as kinds
 from projections import changes, object_tables, objects
 from projections.port import Rows
 
-_DEFINITION: Final = object_tables.Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+_DEFINITION: Final = object_tables.Kind(*custom_kinds.DEFINITION)
 METRICS: Final = "metrics.k8s.io"
 _TRIES: Final = 3
 _SOURCES: Final = (bootstrap_objects.NAMESPACE.of_change, bootstrap_objects.CLUSTER.of_change)

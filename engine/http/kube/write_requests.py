@@ -16,13 +16,12 @@ from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.kubernetes_events.client_writes import EventWrites
 from engine.http.kube.write_modes import WriteMode
 from engine.http.kube.write_parsing import Parsing, WriteRequest
-from engine.http.kube.write_warnings import Relabelling, of_definition
+from engine.http.kube.write_warnings import Relabelling, of_kinds
 from engine.karmada import unsupported
 from engine.kubeapi.conversion import scales, versions
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Status
 from engine.kubeapi.patching import managed_fields
-from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import ApiPath, Resource
 from engine.writing import object_changes
 from engine.writing.edits import binding_changes, certificate_requests
@@ -215,8 +214,7 @@ class WriteRequests:
         warnings = write.warnings + written.mutated.warnings + unsupported.warnings(value)
         if relabelling is not None:
             warnings += await relabelling.warnings(self._plane, value)
-        if write.resource.qualified == custom_kinds.DEFINITIONS:
-            warnings += await of_definition(self._plane, value)
+        warnings += await of_kinds(self._plane, value)
         if write.query.dry_run and self._forecasts is not None:
             warnings += await self._forecasts.warnings(
                 value, _target(write), written.mutated.events, CLIENT_SOURCE

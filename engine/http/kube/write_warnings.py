@@ -1,11 +1,12 @@
 """Warnings of writes beyond validation.
 
-There are three warnings. A dry run of an object with the annotation ``ANNOTATION`` returns a forecast of its effect.
+There are four warnings. A dry run of an object with the annotation ``ANNOTATION`` returns a forecast of its effect.
 An edit of a template returns a warning if the claiming policy no longer selects the template. A write of a
-CustomResourceDefinition returns a warning if another definition already defines its kind.
+CustomResourceDefinition returns a warning if another definition already defines its kind; a write of a policy or
+rebalancer, if it names kinds that are not served.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import anyio
@@ -15,29 +16,57 @@ import msgspec
 from engine.domain import marks
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.services import Planner
-from engine.kubeapi.schema.resources import control_plane
+from engine.kubeapi.schema import custom_kinds
+from engine.kubeapi.schema.resources import Catalogue, control_plane
 from engine.objects import policies, selector_index
+from engine.overrides import policies as overrides
 from engine.plans import summaries
 from engine.plans.predictions import Prediction
 from engine.plans.questions import Input, PlanError, Question
 from engine.writing.mutations import Target
 from engine.writing.write_api import WriteApi
 from events import keys, shapes
+from events.json_values import as_text
 from events.kube_objects import KubeObject
-from events.validation.known_kinds import POLICY_GROUP
+from events.validation.known_kinds import APPS_GROUP, POLICY_GROUP
 
 ANNOTATION: Final = "reballast.io/plan"
 RUNNING_MAX: Final = 2
 _TIMEOUT_S: Final = 25
 """Time limit of a prediction in seconds; clients of the Kubernetes API give up after 30 seconds or more."""
 
+_NAMING_KINDS: Final = {
+    **dict.fromkeys(
+        ((POLICY_GROUP, kind) for kind in (*policies.KINDS, *overrides.KINDS)), "resourceSelectors"
+    ),
+    (APPS_GROUP, "WorkloadRebalancer"): "workloads",
+}
+"""The field of the spec that names objects by apiVersion and kind, by the API version and kind of the object."""
+
 _BUSY: Final = "plan: too many plans are running; try again"
 
 
-async def of_definition(plane: ControlPlane, definition: KubeObject) -> tuple[str, ...]:
+async def of_kinds(plane: ControlPlane, value: KubeObject) -> tuple[str, ...]:
+    """Return warnings about the kinds that an object defines, or names as kinds of other objects."""
+    if value.type_meta == custom_kinds.DEFINITION:
+        return _of_definition(await plane.catalogue(), value)
+    if (field := _NAMING_KINDS.get(value.type_meta)) is not None:
+        return tuple(_of_named_kinds(await plane.catalogue(), value, field))
+    return ()
+
+
+def _of_named_kinds(catalogue: Catalogue, value: KubeObject, field: str) -> Iterator[str]:
+    for index, entry in enumerate(value.objects_at("spec", field)):
+        api_version, kind = as_text(entry.get("apiVersion")), as_text(entry.get("kind"))
+        if catalogue.of_kind(api_version, kind) is None:
+            reason = f"this server has no kind {kind} of {api_version}; check apiVersion and kind"
+            yield f"spec.{field}[{index}] has no effect: {reason}"
+
+
+def _of_definition(catalogue: Catalogue, definition: KubeObject) -> tuple[str, ...]:
     """Return a warning if a CustomResourceDefinition is stored, but its kind is that of another resource."""
     group, kind = definition.text_at("spec", "group"), definition.text_at("spec", "names", "kind")
-    plural, catalogue = definition.text_at("spec", "names", "plural"), await plane.catalogue()
+    plural = definition.text_at("spec", "names", "plural")
     for version in definition.objects_at("spec", "versions"):
         served = catalogue.of_kind(f"{group}/{version.get('name')}", kind)
         if served is not None and served.plural != plural:

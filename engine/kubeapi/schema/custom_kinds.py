@@ -14,6 +14,7 @@ from engine.kubeapi.schema.schemas import Field, Fields, MapOf, Named, Scalar, S
 from events.json_values import Json, as_object, at, list_at, object_at, objects_at
 from events.kube_objects import KubeObject
 
+DEFINITION: Final = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
 """The qualified resource name of CustomResourceDefinitions."""
 

@@ -10,11 +10,22 @@ import pytest
 from engine.http.kube import write_parsing
 from events.json_values import Json, object_at
 from tests.api.kube.client import MAPS, MERGE, POLICIES, api, create, version
-from tests.builders.manifests import config_map, definition, manifest, override_policy, policy
+from tests.builders.manifests import (
+    config_map,
+    definition,
+    manifest,
+    override_policy,
+    policy,
+    rebalancer,
+    selector,
+    selector_of,
+)
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 RBAC = "rbac.authorization.k8s.io/v1"
 ROLES = f"/apis/{RBAC}/clusterroles"
+OVERRIDES = "/apis/policy.karmada.io/v1alpha1/namespaces/default/overridepolicies"
+REBALANCERS = "/apis/apps.karmada.io/v1alpha1/workloadrebalancers"
 CLUSTER_POLICIES = "/apis/policy.karmada.io/v1alpha1/clusterpropagationpolicies"
 
 
@@ -119,6 +130,22 @@ async def test_policy_gets_defaults_and_keeps_its_permanent_id() -> None:
         assert (
             'admission webhook "propagationpolicy.karmada.io" denied the request' in denied.json()["message"]
         )
+
+
+async def test_policies_and_rebalancers_with_unknown_kinds_are_warned_about() -> None:
+    unknown = selector("web", ("apps/v1", "Deploymnt"))
+    reason = "has no effect: this server has no kind Deploymnt of apps/v1; check apiVersion and kind"
+    async with api() as (client, _):
+        for path, value, field in (
+            (POLICIES, policy("p", {}, selector(), unknown), "spec.resourceSelectors[1]"),
+            (OVERRIDES, override_policy("o", resourceSelectors=[unknown]), "spec.resourceSelectors[0]"),
+            (REBALANCERS, rebalancer("r", unknown), "spec.workloads[0]"),
+        ):
+            answer = await client.post(path, json=value)
+            assert answer.status_code == 201
+            assert answer.headers["warning"] == f'299 - "{field} {reason}"'
+        valid = await client.post(POLICIES, json=policy("valid", {}, selector_of(config_map("one"))))
+        assert "warning" not in valid.headers
 
 
 async def test_definition_of_a_kind_that_exists_is_not_served_and_warned_about() -> None:
