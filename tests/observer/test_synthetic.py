@@ -9,6 +9,7 @@ import pytest
 
 from engine.log import local
 from engine.observer.shadow import KNOWN, RACE, SAME, UNEXPLAINED, Shadow
+from engine.placement.failures import NO_CLUSTER_FIT
 from events import observations
 from events.observations import DecisionCompared
 from tests import lines_run, recordings
@@ -294,6 +295,30 @@ def test_decision_that_ignores_a_taint_is_unexplained() -> None:
         tainted = msgspec.structs.replace(change, manifest=msgspec.Raw(msgspec.json.encode(manifest)))
         decisions += [decision] if (decision := recordings.compare(shadow, tainted)) else []
     assert [decision.verdict for decision in decisions] == [UNEXPLAINED]
+
+
+@pytest.mark.parametrize(("available", "verdict"), [("0/2", RACE), ("0/3", UNEXPLAINED)])
+def test_failure_on_the_binding_before_its_last_change_is_a_race(available: str, verdict: str) -> None:
+    plane, shadow = synthetic.ControlPlane(), Shadow()
+    for name in ("east", "west"):
+        plane.join(name)
+    plane.bind("ResourceBinding", "web")
+    east, west, created = plane.changes[:3]
+    spec = msgspec.json.decode(created.manifest, type=dict[str, Any])["spec"]
+    placement = {**spec["placement"], "clusterAffinity": {"clusterNames": ["north"]}}
+    fitting = at_version(created, 5)
+    value = msgspec.json.decode(fitting.manifest, type=dict[str, Any])
+    message = f"{available} clusters are available: 2 cluster(s) did not match"
+    condition = {"type": "Scheduled", "status": "False", "reason": NO_CLUSTER_FIT, "message": message}
+    failed = recordings.change("MODIFIED", {**value, "status": {"conditions": [condition]}})
+    decisions = [
+        decision
+        for change in (east, west, with_spec(created, placement=placement), fitting, at_version(failed, 6))
+        if (decision := recordings.compare(shadow, change))
+    ]
+    assert [(decision.verdict, decision.basis) for decision in decisions] == [(verdict, 5)]
+    if verdict == RACE:
+        assert decisions[0].why == "decided on the binding of 4 with the clusters of 3"
 
 
 @pytest.mark.parametrize(("is_restored", "verdict"), [(False, SAME), (True, UNEXPLAINED)])
