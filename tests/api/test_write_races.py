@@ -16,20 +16,22 @@ from engine.log import port
 from engine.writing.mutations import Edited, Problem, Target, Written
 from engine.writing.object_changes import Change
 from engine.writing.write_api import CLIENT_SOURCE
-from events import clusters, codec, keys, records, topics
-from events.json_values import Json
+from events import clusters, codec, keys, records, shapes, topics
+from events.json_values import Json, at
 from events.kube_objects import KubeObject
 from projections.port import ProjectionError
-from tests.api.kube.client import CLUSTERS, MERGE, api, create_cluster
+from tests.api.kube.client import CLUSTERS, MERGE, POLICIES, api, create_cluster, metadata
 from tests.builders import log_records
 from tests.builders.inputs import applied, deleted
-from tests.builders.manifests import deployment, manifest
+from tests.builders.manifests import deployment, manifest, on, override_policy, policy, rebalancer, selector
 
 pytestmark = pytest.mark.virtual_time
 
 KEY = keys.binding_key("Deployment", "default", "foo")
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 FOO = deployment("foo", 3)
+OVERRIDES = "/apis/policy.karmada.io/v1alpha1/namespaces/default/overridepolicies"
+REBALANCERS = "/apis/apps.karmada.io/v1alpha1/workloadrebalancers"
 
 
 def paused(event_id: str = "o") -> records.Record:
@@ -127,6 +129,38 @@ async def test_each_write_of_a_batch_gets_its_own_answer_although_one_is_repeate
         names = ("foo", "bar", "baz")
         answers = await asyncio.gather(*(write(services, name, 4) for name in names))
     assert [answer.mutated.value.name for answer in answers if isinstance(answer, Written)] == [*names]
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (DEPLOYMENTS, FOO),
+        ("/api/v1/namespaces", manifest("v1", "Namespace", "foo")),
+        (POLICIES, policy("foo", on("member1"), selector("foo"))),
+        (OVERRIDES, override_policy("foo", namespace="default", overrideRules=[])),
+        (REBALANCERS, rebalancer("foo", selector("foo", namespace="default"))),
+    ],
+)
+async def test_deletion_of_a_version_that_another_client_replaces_meanwhile_is_a_conflict(
+    path: str, value: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with api() as (kube, services):
+        created = await kube.post(path, json=value)
+        assert created.status_code == 201, created.text
+        (stored,) = await services.log.read_all(services.log.last_number() - 1, 1)
+        decoded = codec.decode(stored)
+        assert isinstance(decoded, codec.Decoded)
+        assert isinstance(decoded.data, shapes.ObjectApplied)
+        labelled = KubeObject.from_json(decoded.data.manifest).with_metadata({"labels": {"a": "b"}})
+        other = msgspec.structs.replace(
+            decoded.data, manifest=msgspec.Raw(msgspec.json.encode(labelled.document)), expects=None
+        )
+        overtake_once(monkeypatch, services, [log_records.record(other)])
+        required = {"preconditions": {"resourceVersion": metadata(created)["resourceVersion"]}}
+        answer = await kube.request("DELETE", f"{path}/foo", json=required)
+        assert (answer.status_code, answer.json()["reason"]) == (409, "Conflict"), answer.text
+        kept = metadata(await kube.get(f"{path}/foo"))
+        assert (at(kept, "labels", "a"), "deletionTimestamp" in kept) == ("b", False)
 
 
 async def test_write_refused_by_the_fold_is_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
