@@ -94,8 +94,9 @@ def template_listing(
         desired = replicas if isinstance(replicas, int) else 1
         nowhere = Run(NONE, desired, 0, 0, 0, adopted=False, since_ms=None)
         for run in ran or [nowhere]:
-            since = run.since_ms if run.since_ms is not None else created_ms(metadata)
-            age = age_text(since, now_ms)
+            age = ages.since(metadata.creation_timestamp, now_ms)
+            if run.since_ms is not None:
+                age = age_text(run.since_ms, now_ms)
             rows.append((metadata.name, run.cluster, *counts(run), age, "Y" if run.adopted else "N", *wide))
     notes = [note for _, _, binding in templates if binding and (note := _unscheduled(binding))]
     return Listing(columns, ("POLICY", "CONTAINERS", "IMAGES", "LABELS"), rows, output.shortened(notes))
@@ -162,11 +163,6 @@ def with_namespaces(table: Listing, objects: Sequence[KubeObject]) -> Listing:
 def age_text(since_ms: int, now_ms: int) -> str:
     """Age as kubectl prints it: 57s, 3m14s, 12m, 3h20m; 0s for an instant in the future."""
     return ages.duration(max(now_ms - since_ms, 0) // times.SECOND_MS)
-
-
-def created_ms(metadata: bindings.Metadata) -> int:
-    """Creation time in milliseconds since 1970; 0 if unknown."""
-    return times.from_text(metadata.creation_timestamp) if metadata.creation_timestamp else 0
 
 
 def spread(binding: Binding) -> str:

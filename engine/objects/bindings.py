@@ -12,13 +12,16 @@ from events.kube_objects import KubeObject
 
 
 class Metadata(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Name, labels, annotations and creation time of an object; cluster-scoped kinds have no namespace."""
+    """Name, labels, annotations and creation time of an object; cluster-scoped kinds have no namespace.
+
+    An object of an event without a time has no creation time.
+    """
 
     name: str = ""
     namespace: str = ""
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
-    creation_timestamp: str = ""
+    creation_timestamp: str | None = None
 
 
 class Template(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

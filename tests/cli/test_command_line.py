@@ -138,6 +138,14 @@ def test_unplaced_template_has_a_row() -> None:
     assert [row[:7] for row in listing.rows] == [("foo", "<none>", "0/3", 0, 0, "3m", "N")]
 
 
+def test_template_of_an_event_without_a_time_has_an_unknown_age() -> None:
+    template = KubeObject({"metadata": {"name": "foo", "creationTimestamp": None}})
+
+    listing = table_rows.template_listing("Deployment", [(template, [], None)], NOW_MS)
+
+    assert [row[5] for row in listing.rows] == ["<unknown>"]
+
+
 def test_kinds_without_replicas_have_no_counts() -> None:
     listing = table_rows.template_listing(
         "ConfigMap",
