@@ -9,7 +9,7 @@ and can prove each decision.
 Start with:
 
     reballast up       # a control plane with three simulated clusters
-    reballast tour     # in another terminal: watch replicas move
+    reballast tour     # watch replicas move, on a temporary server
 
 Then, for example:
 
