@@ -1,7 +1,8 @@
 """Container image names: parse, modify and format them as Karmada does.
 
 ``[registry/]repository[:tag][@digest]``. The part before the first slash is the registry if it contains a dot
-or a colon or is ``localhost``. Of a tag and a digest, the tag is kept.
+or a colon or is ``localhost``. Unlike in Karmada 1.18, an image with a tag and a digest keeps both in another registry
+or repository: without the digest, the cluster could run another image.
 """
 
 import re
@@ -32,7 +33,7 @@ class ImageError(ValueError):
 
 
 class Image(Struct, frozen=True, kw_only=True):
-    """Parts of an image name, empty if absent; at most one of tag and digest is set."""
+    """Parts of an image name, empty if absent."""
 
     registry: str = ""
     repository: str = ""
@@ -41,9 +42,8 @@ class Image(Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         name = f"{self.registry}/{self.repository}" if self.registry else self.repository
-        if self.tag:
-            return f"{name}:{self.tag}"
-        return f"{name}@{self.digest}" if self.digest else name
+        tagged = f"{name}:{self.tag}" if self.tag else name
+        return f"{tagged}@{self.digest}" if self.digest else tagged
 
 
 def parse(text: str) -> Image:
@@ -54,16 +54,16 @@ def parse(text: str) -> Image:
     registry, slash, repository = match["name"].partition("/")
     if not slash or not ("." in registry or ":" in registry or registry == "localhost"):
         registry, repository = "", match["name"]
-    tag = match["tag"] or ""
     return Image(
-        registry=registry, repository=repository, tag=tag, digest="" if tag else match["digest"] or ""
+        registry=registry, repository=repository, tag=match["tag"] or "", digest=match["digest"] or ""
     )
 
 
 def changed(image: Image, component: str, operator: str, value: str) -> Image:
     """Return the image with one component (Registry, Repository, Tag) added to, replaced or removed.
 
-    If the result for Tag is neither a valid tag nor a valid digest, the image is unchanged.
+    Tag is the tag and the digest: the result has at most one of them. If it is neither a valid tag nor a valid digest,
+    the image is unchanged.
     """
     match component:
         case "Registry":

@@ -20,7 +20,7 @@ _DIGEST = "sha256:" + "0a" * 32
         ("localhost/a", ("localhost", "a", "", "")),
         ("registry.example:10443/a/b", ("registry.example:10443", "a/b", "", "")),
         (f"k8s.gcr.io/pause@{_DIGEST}", ("k8s.gcr.io", "pause", "", _DIGEST)),
-        (f"nginx:1.27@{_DIGEST}", ("", "nginx", "1.27", "")),
+        (f"nginx:1.27@{_DIGEST}", ("", "nginx", "1.27", _DIGEST)),
     ],
 )
 def test_image_name_is_parsed(text: str, parts: tuple[str, str, str, str]) -> None:
@@ -52,6 +52,11 @@ def test_invalid_image_name_is_refused(text: str) -> None:
         ("nginx:1", "Tag", "replace", _DIGEST, f"nginx@{_DIGEST}"),
         (f"nginx@{_DIGEST}", "Tag", "replace", "2", "nginx:2"),
         ("nginx:1", "Tag", "remove", "", "nginx"),
+        (f"nginx:1@{_DIGEST}", "Registry", "add", "mirror.example", f"mirror.example/nginx:1@{_DIGEST}"),
+        (f"nginx:1@{_DIGEST}", "Repository", "replace", "web", f"web:1@{_DIGEST}"),
+        (f"nginx:1@{_DIGEST}", "Tag", "replace", "2", "nginx:2"),
+        (f"nginx:1@{_DIGEST}", "Tag", "add", "-slim", "nginx:1-slim"),
+        (f"nginx:1@{_DIGEST}", "Tag", "remove", "", "nginx"),
         (f"nginx@{_DIGEST}", "Tag", "remove", "", "nginx"),
         ("nginx:1", "Tag", "replace", ":2", "nginx:1"),
         ("nginx:1", "Tag", "replace", "", "nginx:1"),
@@ -65,7 +70,8 @@ def test_image_component_is_changed(text: str, component: str, operator: str, va
     st.sampled_from(["", "docker.io", "localhost", "r.example:5000"]),
     st.from_regex(r"[a-z0-9]{1,9}(/[a-z0-9]{1,9}){0,2}", fullmatch=True),
     st.sampled_from(["", "1", "latest", "v1.2.3-rc_1"]),
+    st.sampled_from(["", _DIGEST]),
 )
-def test_image_name_round_trips(registry: str, repository: str, tag: str) -> None:
-    image = images.Image(registry=registry, repository=repository, tag=tag)
+def test_image_name_round_trips(registry: str, repository: str, tag: str, digest: str) -> None:
+    image = images.Image(registry=registry, repository=repository, tag=tag, digest=digest)
     assert images.parse(str(image)) == image
