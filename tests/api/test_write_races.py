@@ -31,6 +31,13 @@ KEY = keys.binding_key("Deployment", "default", "foo")
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 FOO = deployment("foo", 3)
 OVERRIDES = "/apis/policy.karmada.io/v1alpha1/namespaces/default/overridepolicies"
+SCALING = "autoscaling.karmada.io/v1alpha1"
+SCALERS = f"/apis/{SCALING}/namespaces/default/federatedhpas"
+LIMITS: Json = {
+    "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "foo"},
+    "minReplicas": 1,
+    "maxReplicas": 9,
+}
 REBALANCERS = "/apis/apps.karmada.io/v1alpha1/workloadrebalancers"
 
 
@@ -131,6 +138,18 @@ async def test_each_write_of_a_batch_gets_its_own_answer_although_one_is_repeate
     assert [answer.mutated.value.name for answer in answers if isinstance(answer, Written)] == [*names]
 
 
+async def label_meanwhile(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let another client label the object of the newest record before the next write of the API is appended."""
+    (stored,) = await services.log.read_all(services.log.last_number() - 1, 1)
+    decoded = codec.decode(stored)
+    assert isinstance(decoded, codec.Decoded)
+    assert isinstance(decoded.data, shapes.ObjectApplied)
+    labelled = KubeObject.from_json(decoded.data.manifest).with_metadata({"labels": {"a": "b"}})
+    raw = msgspec.Raw(msgspec.json.encode(labelled.document))
+    other = msgspec.structs.replace(decoded.data, manifest=raw, expects=None)
+    overtake_once(monkeypatch, services, [log_records.record(other)])
+
+
 @pytest.mark.parametrize(
     ("path", "value"),
     [
@@ -147,20 +166,33 @@ async def test_deletion_of_a_version_that_another_client_replaces_meanwhile_is_a
     async with api() as (kube, services):
         created = await kube.post(path, json=value)
         assert created.status_code == 201, created.text
-        (stored,) = await services.log.read_all(services.log.last_number() - 1, 1)
-        decoded = codec.decode(stored)
-        assert isinstance(decoded, codec.Decoded)
-        assert isinstance(decoded.data, shapes.ObjectApplied)
-        labelled = KubeObject.from_json(decoded.data.manifest).with_metadata({"labels": {"a": "b"}})
-        other = msgspec.structs.replace(
-            decoded.data, manifest=msgspec.Raw(msgspec.json.encode(labelled.document)), expects=None
-        )
-        overtake_once(monkeypatch, services, [log_records.record(other)])
+        await label_meanwhile(services, monkeypatch)
         required = {"preconditions": {"resourceVersion": metadata(created)["resourceVersion"]}}
         answer = await kube.request("DELETE", f"{path}/foo", json=required)
         assert (answer.status_code, answer.json()["reason"]) == (409, "Conflict"), answer.text
         kept = metadata(await kube.get(f"{path}/foo"))
         assert (at(kept, "labels", "a"), "deletionTimestamp" in kept) == ("b", False)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "field"),
+    [
+        (DEPLOYMENTS, FOO, "replicas"),
+        (SCALERS, manifest(SCALING, "FederatedHPA", "foo", "default", spec=LIMITS), "desiredReplicas"),
+    ],
+)
+async def test_status_of_a_version_that_another_client_replaces_meanwhile_is_a_conflict(
+    path: str, value: Json, field: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with api() as (kube, services):
+        created = await kube.post(path, json=value)
+        assert created.status_code == 201, created.text
+        await label_meanwhile(services, monkeypatch)
+        version = {"resourceVersion": metadata(created)["resourceVersion"]}
+        body = {"metadata": version, "status": {field: 7}}
+        answer = await kube.patch(f"{path}/foo/status", json=body, headers=MERGE)
+        assert (answer.status_code, answer.json()["reason"]) == (409, "Conflict"), answer.text
+        assert at((await kube.get(f"{path}/foo")).json(), "status", field) != 7
 
 
 async def test_write_refused_by_the_fold_is_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
