@@ -177,6 +177,16 @@ async def test_binding_page_before_the_binding_exists_shows_its_timeline() -> No
     assert "template-applied" in page
 
 
+async def test_binding_page_before_the_decision_has_no_link_to_an_explanation() -> None:
+    batch = await moved()
+    types = [record.headers["ce_type"] for record in batch]
+    number = next(at for at, name in enumerate(types, start=1) if "binding-declared" in name)
+    async with serving(batch) as services, client(services) as http:
+        page = (await http.get(f"/bindings/{WEB}?asOf={number}")).text
+
+    assert "<h2>Explanation</h2>\n\n<p>No decision yet.</p>" in page
+
+
 async def test_pages_show_the_snapshot_at_a_position() -> None:
     batch = await moved()
     taint = next(at for at, record in enumerate(batch, start=1) if "tainted" in record.headers["ce_type"])

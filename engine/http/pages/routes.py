@@ -161,9 +161,8 @@ class _Pages:
         if document is None:
             note = "This binding does not exist at this number of the log."
             return await self._story(key, state, note)
-        explained = None
-        if state.shown <= _EXPLAINED_AT_ONCE_RECORDS:
-            explained = await self._explained(key, state)
+        is_short = state.shown <= _EXPLAINED_AT_ONCE_RECORDS
+        explained = await self._explained(key, state) if is_short else None
         events, left_out = await self._events(key, state)
         binding = bindings.of(document)
         values = {
@@ -171,6 +170,7 @@ class _Pages:
             "conditions": binding.status.conditions,
             "policy": binding_values.policy(binding),
             "explanation": explained,
+            "is_undecided": is_short and explained is None,
             "events": events,
             "left_out": left_out,
         }
