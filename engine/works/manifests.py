@@ -13,6 +13,8 @@ from msgspec import Struct
 from engine import loop_share
 from engine.bounded_caches import BoundedCache
 from engine.domain import federated_quotas, replica_fields
+from engine.kubeapi.schema import type_errors
+from engine.kubeapi.schema.resources import control_plane
 from engine.log import port
 from engine.overrides import application
 from engine.overrides import policies as overrides_policies
@@ -215,6 +217,8 @@ def render(
         return _fault(f"overrides nest the object deeper than {limits.RECORD_DEPTH_MAX} levels")
     if len(manifest) > limits.RECORD_BYTES_MAX:
         return _fault(f"overrides leave {len(manifest)} bytes, more than {limits.RECORD_BYTES_MAX}")
+    if wrong := _mistyped(overridden):
+        return _fault(f"overrides leave an object that no cluster accepts: {wrong}")
     if replicas is None:
         return Rendered(manifest=manifest, template=templates.read(manifest))
     path = replica_fields.path_of(
@@ -225,6 +229,15 @@ def render(
     if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= limits.REPLICAS_MAX:
         return _fault(f"overrides leave {str(count)[:40]!r} replicas")
     return Rendered(manifest=manifest, replicas=count, template=templates.read(manifest))
+
+
+def _mistyped(value: KubeObject) -> str:
+    """Return the first type error of an object; empty for kinds other than Kubernetes' own."""
+    resource = control_plane().of_kind(*value.type_meta)
+    if resource is None or not resource.is_kubernetes_own:
+        return ""
+    wrong = type_errors.mistyped(value.document, resource.schema)
+    return wrong.message if wrong is not None else ""
 
 
 def _encoded(value: KubeObject) -> bytes | None:

@@ -107,7 +107,12 @@ async def test_override_may_change_the_assigned_replicas() -> None:
     assert ready(events) == {("member1", WEB): (5, 5)}
 
 
-@pytest.mark.parametrize("rule", [BROKEN, plain("/spec/replicas", -1), plain("/spec/replicas", "many")])
+MISTYPED = plain("/spec/template/spec/containers/0/env", {"A": "b"}, "add")
+
+
+@pytest.mark.parametrize(
+    "rule", [BROKEN, MISTYPED, plain("/spec/replicas", -1), plain("/spec/replicas", "many")]
+)
 async def test_failed_override_of_a_new_workload_runs_nothing_and_is_reported(rule: Json) -> None:
     stage = Stage()
     offset = await stage.template("web", 1)
