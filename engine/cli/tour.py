@@ -227,7 +227,7 @@ def _stage_started(directory: Path, took_s: float, *, is_kept: bool) -> _TourSer
             text,
             f"The temporary server is removed. To keep the records, use your own server:\n  {again}",
         )
-    again = f"reballast up, and in another terminal:\n  reballast tour --data {_quoted(usual)}"
+    again = f"reballast up, and then\n  in another terminal: reballast tour --data {_quoted(usual)}"
     return _TourServer(directory, text, f"The temporary server is removed. To keep the records: {again}")
 
 
