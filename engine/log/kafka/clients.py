@@ -258,7 +258,8 @@ def converted(failure_text: str) -> Generator[None]:
     try:
         yield
     except KafkaError as error:
-        raise port.LogError(f"{failure_text}: {type(error).__name__}: {error}") from error
+        # The text of a KafkaError begins with the name of its class.
+        raise port.LogError(f"{failure_text}: {error}") from error
 
 
 def chosen_ms(variable: str, otherwise: int) -> int:

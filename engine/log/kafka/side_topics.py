@@ -105,7 +105,7 @@ class SnapshotTopic:
         try:
             return await self._appender.append((SNAPSHOTS, shard), value, key.encode())
         except KafkaError as error:
-            raise OSError(f"{type(error).__name__}: {error}") from error
+            raise OSError(str(error)) from error
 
     async def close(self) -> None:
         await self._ranges.close()
