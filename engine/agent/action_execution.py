@@ -12,7 +12,7 @@ import anyio
 import msgspec
 
 from engine import diagnostics
-from engine.agent import kinds, object_preparation, reconciliation, statuses
+from engine.agent import kinds, messages, object_preparation, reconciliation, statuses
 from engine.agent.api_errors import RefusedError
 from engine.agent.call_limits import Gate
 from engine.agent.discovery import Resource
@@ -88,7 +88,7 @@ class ActionExecutor:
         await self._wait_for_autoscalers()
         if entry.work is not work:
             raise SupersededError("a newer work arrived")
-        manifest, overwrites = await self._desired_object(entry)
+        manifest, overwrites = await self._desired_object(work, ref)
         live: KubeObject | None = None
         is_retained = object_preparation.retains_replicas(manifest)
         is_scaled = is_retained or self._scaled.scales(ref.identity)
@@ -191,9 +191,8 @@ class ActionExecutor:
             raise Fault(f"the cluster does not serve {ref.kind} of {ref.api_version}")
         return resource
 
-    async def _desired_object(self, entry: Entry) -> tuple[KubeObject, bool]:
+    async def _desired_object(self, work: messages.Work, ref: WorkloadRef) -> tuple[KubeObject, bool]:
         """The object to apply, and whether it may overwrite an object that this agent does not manage."""
-        work = entry.work
         try:
             message = await self._control.manifest(work.key, work.version)
         except RefusedError as error:
@@ -207,6 +206,9 @@ class ActionExecutor:
             manifest = object_preparation.prepared(message.manifest, owner)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise Fault(f"the template can't be read: {error}") from None
+        # Servers of earlier releases send renamed objects. Their owners would not be checked.
+        if (*manifest.type_meta, *manifest.key) != (ref.api_version, ref.kind, ref.namespace, ref.name):
+            raise Fault("the manifest is of another object than the template; update the server")
         return manifest, message.conflict_resolution == _OVERWRITE
 
     async def _apply(self, resource: Resource, manifest: KubeObject, *, force: bool) -> KubeObject:

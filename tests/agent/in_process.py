@@ -65,8 +65,8 @@ class Gateway:
         """The statuses of the next answers to requests for a newest work, before others."""
         self.overwrites = False
         """Whether works may overwrite objects that exist already."""
-        self.labels: Json = {}
-        """Labels of all templates."""
+        self.metadata: Json = {}
+        """Metadata of all manifests, besides name and namespace of the template, or in their place."""
         self.manifest_fault = ""
         """Why the next manifests cannot be rendered."""
         self.unreadable: set[str] = set()
@@ -138,7 +138,7 @@ class Gateway:
         manifest = {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
-            "metadata": {"name": placed.template.name, "namespace": "default", "labels": self.labels},
+            "metadata": {"name": placed.template.name, "namespace": "default", **self.metadata},
             "spec": {"replicas": placed.replicas},
         }
         return _json(

@@ -162,7 +162,7 @@ async def test_replicas_of_a_template_that_leaves_them_to_the_member_are_not_app
     tmp_path: Path,
 ) -> None:
     gateway, member = Gateway(), Member()
-    gateway.labels = {marks.RETAIN_REPLICAS: "true"}
+    gateway.metadata = {"labels": {marks.RETAIN_REPLICAS: "true"}}
     async with running(gateway, member, tmp_path / "agent.sqlite"):
         gateway.send("web", 1, 2)
         await until_async(lambda: key_of("web") in gateway.reports)
@@ -183,3 +183,13 @@ async def test_template_that_cannot_be_rendered_is_reported_and_removes_nothing(
         gateway.send("web", 2, 3)
         await until_async(lambda: gateway.reports[key_of("web")].fault == "an override fails")
     assert member.objects["web"]["spec"] == {"replicas": 2}
+
+
+async def test_manifest_of_another_object_is_not_applied(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Member()
+    gateway.metadata = {"name": "another"}
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 1, 2)
+        await until_async(lambda: key_of("web") in gateway.reports)
+    assert "of another object than the template" in gateway.reports[key_of("web")].fault
+    assert member.objects == {}
