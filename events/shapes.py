@@ -36,11 +36,11 @@ _NAMESPACE: Final = "io.reballast"
 class EventType(Struct, frozen=True, kw_only=True):
     """One event type.
 
-    ``type`` is the CloudEvents type, such as ``io.reballast.template-applied.v1``; ``name`` is the middle part.
+    ``type`` is the CloudEvents type, such as ``io.reballast.template-applied.v1``; ``name`` is the part before the
+    version.
     """
 
     name: str
-    version: int
     struct: "type[Event]"
     topic: str
     type: str
@@ -87,9 +87,7 @@ def recorded(name: str, topic: str) -> Callable[[type[_EventT]], type[_EventT]]:
     full_name = f"{_NAMESPACE}.{name}"
 
     def decorate(struct: type[_EventT]) -> type[_EventT]:
-        struct.event_type = EventType(
-            name=full_name, version=1, struct=struct, topic=topic, type=f"{full_name}.v1"
-        )
+        struct.event_type = EventType(name=full_name, struct=struct, topic=topic, type=f"{full_name}.v1")
         return struct
 
     return decorate
