@@ -50,6 +50,8 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def slow_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Slow)
+    # Its end waits for all answers: one to a client that has left prints an error, which the next test would read.
+    server.daemon_threads = False
     threading.Thread(target=server.serve_forever, daemon=True).start()
     monkeypatch.setenv("REBALLAST_SERVER", f"http://127.0.0.1:{server.server_port}")
     monkeypatch.setenv("REBALLAST_TOKEN", "a-token")
