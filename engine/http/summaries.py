@@ -8,13 +8,34 @@ import msgspec
 from engine.domain import bindings
 from engine.http import observed_texts
 from engine.http.query.response_types import Entry
+from engine.placement import explanations
 from engine.placement.capacity import UNLIMITED
-from engine.placement.explanations import SCALE_DOWN, ClusterExplanation, GroupExplanation, Step
+from engine.placement.explanations import ClusterExplanation, GroupExplanation, Step
+from engine.plans.summaries import count
 from engine.reconcilers.explained import Explained, Preemption
-from events import keys, shapes
-from events.json_values import Json, as_object
+from events import keys, shapes, times
+from events.json_values import Json, as_object, object_at, objects_at
+from events.kube_objects import KubeObject
 
-_LEFT_OUT: Final = frozenset({"manifest", "placement", "ends", "managedFields"})
+_LARGE: Final = frozenset({"manifest", "placement", "ends", "managedFields"})
+_OBJECT_VERSIONS: Final = frozenset(
+    {"uid", "permanentId", "generation", "observedGeneration", "templateGeneration"}
+)
+_POSITIONS: Final = frozenset({"shard", "offset", "term", "step", "expects"})
+_LEFT_OUT: Final = _LARGE | _OBJECT_VERSIONS | _POSITIONS
+"""Fields that a summary does not show; JSON output has them."""
+
+_INSTANTS_FROM_MS: Final = 10**11
+"""Values of fields in milliseconds from this one on are instants, smaller ones are durations."""
+
+_DIVISIONS: Final = {
+    explanations.KEPT: "the running replicas stay",
+    explanations.SCALE_UP: "scale up by {}",
+    explanations.SCALE_DOWN: "scale down to {}",
+    explanations.FRESH: "{} divided from scratch",
+    explanations.DUPLICATED: "{} in each cluster",
+    explanations.BY_WEIGHT: "{} by static weights",
+}
 
 NOT_PREEMPTED: Final = {
     "NotEnough": "preempting all lower-priority bindings would not free enough capacity",
@@ -50,11 +71,33 @@ def _summary(entry: Entry, *, is_named: bool) -> str:
 
 def fields(data: Json, subject: str) -> str:
     """The most informative fields of an event's data in one line; a key that is the event's subject is left out."""
-    return " ".join(
-        f"{name}={short(value)}"
+    shown = [
+        _field(name, value)
         for name, value in data.items()
-        if name not in _LEFT_OUT and (name, value) != ("key", subject) and not name.lower().endswith("digest")
-    )
+        if _is_shown(name) and (name, value) != ("key", subject)
+    ]
+    created = ["created"] if data.get("expects") == 0 else []
+    return " ".join([*created, *shown, *_of_manifest(KubeObject(object_at(data, "manifest")))])
+
+
+def _is_shown(name: str) -> bool:
+    return name not in _LEFT_OUT and not name.lower().endswith("digest")
+
+
+def _of_manifest(manifest: KubeObject) -> Iterator[str]:
+    """The fields of a workload's manifest that change most often: replicas and images."""
+    spec = manifest.object_at("spec")
+    if "replicas" in spec:
+        yield f"replicas={spec['replicas']}"
+    containers = objects_at(spec, "template", "spec", "containers")
+    if images := [container["image"] for container in containers if "image" in container]:
+        yield f"images={short(images)}"
+
+
+def _field(name: str, value: object, separator: str = "=") -> str:
+    if name.endswith("Ms") and isinstance(value, int) and _INSTANTS_FROM_MS <= value <= times.LAST_MS:
+        return f"{name.removesuffix('Ms')}{separator}{times.to_seconds_text(value)}"
+    return f"{name}{separator}{short(value)}"
 
 
 def free_replicas(cluster: ClusterExplanation) -> str:
@@ -74,16 +117,29 @@ def failures(cluster: ClusterExplanation) -> list[str]:
 
 
 def short(value: object) -> str:
-    """A value in one line: objects by name (``name:replicas``), lists in brackets."""
+    """A value in one line: objects by name (``name:replicas``), lists in brackets.
+
+    The other fields of an object about a cluster follow its name in parentheses.
+    """
     if isinstance(value, dict):
-        fields = cast("dict[str, object]", value)
-        if "name" in fields:
-            replicas = f":{fields['replicas']}" if "replicas" in fields else ""
-            return f"{fields['name']}{replicas}"
-        return "{" + ",".join(f"{name}:{short(item)}" for name, item in fields.items()) + "}"
+        return _short_object(cast("Json", value))
     if isinstance(value, list):
-        return "[" + ",".join(short(item) for item in cast("list[object]", value)) + "]"
-    return str(value)
+        return f"[{', '.join(map(short, cast('list[object]', value)))}]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _short_object(value: Json) -> str:
+    replicas = f":{value['replicas']}" if "replicas" in value else ""
+    if "name" in value:
+        return f"{value['name']}{replicas}"
+    if "cluster" in value:
+        details = ", ".join(
+            _field(name, item)
+            for name, item in value.items()
+            if _is_shown(name) and name not in {"cluster", "replicas"}
+        )
+        return f"{value['cluster']}{replicas}{details and f'({details})'}"
+    return f"{{{', '.join(_field(name, item, ':') for name, item in value.items())}}}"
 
 
 def spread(clusters: Mapping[str, int], separator: str) -> str:
@@ -111,7 +167,9 @@ def division(step: Step) -> str:
 
     A scale-down divides all remaining replicas, a scale-up only the new ones.
     """
-    return f"{step.kind} {'to' if step.kind == SCALE_DOWN else 'of'} {step.seats}"
+    if step.kind == explanations.DUPLICATED and not step.seats:
+        return "the object in each cluster"
+    return _DIVISIONS[step.kind].format(count(step.seats, "replica"))
 
 
 def decided(explained: Explained) -> str:

@@ -5,19 +5,11 @@ total in the previous proportions. Fresh mode divides all replicas again, as if 
 scheduled.
 """
 
-from typing import Final
-
 import msgspec
 import numpy as np
 
 from engine.placement import compiled, division, encoded_columns, failures, scheduling_context
-from engine.placement.explanations import SCALE_DOWN
-
-KEPT: Final = "kept"
-SCALE_UP: Final = "scale up"
-FRESH: Final = "do fresh scale"
-DUPLICATED: Final = "duplicated"
-BY_WEIGHT: Final = "static weight"
+from engine.placement.explanations import BY_WEIGHT, DUPLICATED, FRESH, KEPT, SCALE_DOWN, SCALE_UP
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,8 +4,13 @@ from typing import Final
 
 import msgspec
 
+KEPT: Final = "kept"
+SCALE_UP: Final = "scale up"
 SCALE_DOWN: Final = "scale down"
-"""Kind of a division after which a workload has fewer replicas."""
+FRESH: Final = "do fresh scale"
+DUPLICATED: Final = "duplicated"
+BY_WEIGHT: Final = "static weight"
+"""Kinds of a division. Those that can fail are in the reference's words, since its error messages contain them."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

@@ -164,7 +164,7 @@ async def test_clusters_that_a_quota_refuses_are_not_shown_as_chosen() -> None:
     await story.submit(deployment("web", 2), policy("p", on("member1")))
     async with serving(await written(story)) as services, client(services) as http:
         page = (await http.get(f"/bindings/{WEB}")).text
-    assert "<h3>Clusters: duplicated of 2; not applied: QuotaExceeded</h3>" in page
+    assert "<h3>Clusters: 2 replicas in each cluster; not applied: QuotaExceeded</h3>" in page
     assert 'class="chosen"' not in page
 
 

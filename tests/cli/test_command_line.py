@@ -12,13 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.cli import failures, main, output, serve, server_reads, set_properties, table_rows, yaml_output
-from engine.http import summaries
 from engine.http.pages import binding_values
 from engine.objects import bindings, manifests
 from engine.objects.clusters import Taint
 from engine.objects.manifest_limits import Limits
-from engine.placement.capacity import UNLIMITED
-from engine.placement.explanations import ClusterExplanation, Step
 from events import release
 from events.json_values import Json
 from events.kube_objects import KubeObject
@@ -210,33 +207,6 @@ def test_kind_and_name_map_to_one_key(kind: str, namespace: str, name: str, key:
     assert server_reads.key_of(server_reads.kind_of(kind), namespace, name) == key
 
 
-def test_exclusion_reasons_of_a_cluster_are_listed() -> None:
-    excluded = ClusterExplanation(name="a", terminating=True, failed=("x",))
-    assert summaries.failures(excluded) == ["the cluster is being removed", "x"]
-    assert summaries.failures(ClusterExplanation(name="a")) == []
-
-
-def test_division_names_the_new_or_the_remaining_replicas() -> None:
-    assert summaries.division(Step(kind="scale up", seats=6)) == "scale up of 6"
-    assert summaries.division(Step(kind="scale down", seats=6)) == "scale down to 6"
-
-
-def test_event_is_summarised() -> None:
-    clusters = [{"name": "member1", "replicas": 2}, {"name": "member2"}]
-    data: dict[str, object] = {
-        "key": "default/foo-deployment",
-        "mode": "Fresh",
-        "clusters": clusters,
-        "available": {"member1": 3},
-    }
-
-    shown = summaries.fields(data, "default/foo-deployment")
-    assert shown == "mode=Fresh clusters=[member1:2,member2] available={member1:3}"
-    removed: dict[str, object] = {"name": "member1", "key": "m", "effect": "NoExecute", "managedFields": []}
-    assert summaries.fields(removed, "member1") == "name=member1 key=m effect=NoExecute"
-    assert summaries.event_name("io.reballast.schedule-decided.v1") == "schedule-decided"
-
-
 @pytest.mark.parametrize("command", COMMANDS + SUBCOMMANDS)
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run([*command.split(), "--help"]) == failures.OK
@@ -380,8 +350,3 @@ def test_server_on_a_file_imports_no_client_of_kafka(module: str) -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert done.stdout == "[]\n"
-
-
-@pytest.mark.parametrize(("free", "text"), [(None, ""), (0, "0"), (12, "12"), (UNLIMITED, "")])
-def test_free_replicas_are_shown_only_if_they_were_estimated(free: int | None, text: str) -> None:
-    assert summaries.free_replicas(ClusterExplanation(name="a", allocatable=free)) == text

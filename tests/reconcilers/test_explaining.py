@@ -54,6 +54,20 @@ async def test_explanation_has_the_numbers_of_the_decision(scheduling: Json) -> 
         assert (cluster.replicas or 0) == shown.clusters.get(name, 0)
 
 
+@pytest.mark.parametrize(
+    ("scheduling", "title"),
+    [
+        (DUPLICATED, "Clusters: 12 replicas in each cluster"),
+        (EVEN, "Clusters: 12 replicas by static weights"),
+        (AGGREGATED, "Clusters: scale up by 12 replicas"),
+    ],
+)
+async def test_explanation_says_how_replicas_were_divided(scheduling: Json, title: str) -> None:
+    story = await begun()
+    await story.submit(policy("p", {"replicaScheduling": scheduling}), deployment("web", 12, "1000m"))
+    assert summaries.group_title(group(await explained(story))) == title
+
+
 async def test_kept_and_added_replicas_add_up() -> None:
     story = await begun()
     await story.submit(policy("p", {"replicaScheduling": DYNAMIC}), deployment("web", 12))
