@@ -20,7 +20,7 @@ from engine.http.pages import errors
 from engine.http.sessions import LOGIN_SECONDS, SESSION_SECONDS, Sessions
 
 _OPEN: Final = frozenset({"/healthz", "/readyz"})
-_FILES: Final = frozenset({"/style.css"})
+_FILES: Final = frozenset({"/style.css", "/icon.svg"})
 """Files that error pages need; anyone may read them."""
 
 _AGENTS: Final = "/api/v1/agents/"
@@ -37,7 +37,7 @@ _REMEDY_OF_LOGIN: Final = (
 )
 _HEADERS: Final = {
     "content-security-policy": (
-        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; "
         "base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
     ),
     "x-content-type-options": "nosniff",

@@ -246,6 +246,23 @@ async def test_bindings_of_a_cluster_have_a_page() -> None:
     assert refused.status_code == 400
 
 
+async def test_form_filters_the_bindings() -> None:
+    async with serving(await moved()) as services, client(services) as http:
+        matching = (await http.get("/?namespace=&kind=deploy&name=web&cluster=&labelSelector=")).text
+        others = (await http.get("/?name=lost&asOf=20&limit=1")).text
+        unknown = (await http.get("/?namespace=shop")).text
+        refused = await http.get("/?labelSelector=a===")
+
+    form = matching[matching.index('<form class="filter"') :]
+    assert '<input name="kind" value="deploy"' in form
+    assert f'href="/bindings/{WEB}"' in matching
+    assert key("lost") not in matching
+    assert '<input type="hidden" name="asOf" value="20">' in others[others.index('<form class="filter"') :]
+    assert f'href="/bindings/{WEB}' not in others
+    assert "No binding matches the filter." in unknown
+    assert refused.status_code == 400
+
+
 async def test_form_shows_a_page_as_of_another_number() -> None:
     async with serving(await moved()) as services, client(services) as http:
         page = await http.get("/?cluster=member2&asOf=20")
@@ -306,7 +323,7 @@ async def test_names_are_escaped_and_scripts_come_from_the_server_only() -> None
 
 async def test_every_link_in_a_page_resolves() -> None:
     async with serving(await moved()) as services, client(services) as http:
-        seen, waiting = set[str](), ["/", "/style.css", "/live.js"]
+        seen, waiting = set[str](), ["/", "/style.css", "/live.js", "/icon.svg"]
         while waiting:
             address = waiting.pop(0)
             if address not in seen and len(seen) < 60:

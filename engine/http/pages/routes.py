@@ -17,8 +17,9 @@ from starlette.routing import Route
 
 from engine.http.errors import RefusalError
 from engine.http.pages import binding_values, cluster_values, errors
-from engine.http.query import parameters, record_pages
+from engine.http.query import record_pages
 from engine.http.query.api_routes import PREFIX, read_query
+from engine.http.query.parameters import BindingsQuery, ObjectQuery, PageQuery
 from engine.http.query.response_types import Entry
 from engine.http.query.view_reads import Reader
 from engine.http.services import Inquiry, Services
@@ -29,8 +30,7 @@ from events.json_values import object_at
 from events.kube_objects import KubeObject
 from projections import observed_bindings, query
 
-_FILES: Final = {"style.css": "text/css", "live.js": "text/javascript"}
-_PAGE_ITEMS: Final = 200
+_FILES: Final = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
 _EVENTS_SHOWN: Final = 100
 _EXPLAINED_AT_ONCE_RECORDS: Final = 20_000
 """In logs up to this length a binding's page includes its explanation; in longer ones that would take too long."""
@@ -44,18 +44,6 @@ class _Feed(Struct, frozen=True):
 
     path: str = ""
     types: str = ""
-
-
-class PageQuery(parameters.ObjectQuery, frozen=True, kw_only=True):
-    """Parameters of a page: ``asOf`` and ``continue``."""
-
-    continue_: parameters.Continue = ""
-
-
-class BindingsQuery(PageQuery, frozen=True, kw_only=True):
-    """Parameters of the list of bindings; ``cluster`` filters by assigned cluster."""
-
-    cluster: parameters.Text = ""
 
 
 class ShownState(Struct, frozen=True):
@@ -75,23 +63,23 @@ class ShownState(Struct, frozen=True):
 
 _Page = tuple[str, Mapping[str, object], _Feed]
 """The template's name, its values, and the feed that the page follows."""
-_Query = TypeVar("_Query", bound=PageQuery)
+_Query = TypeVar("_Query", bound=ObjectQuery)
 _Show = Callable[[Request, _Query, ShownState], Awaitable[_Page]]
 
 
 def routes(services: Services) -> list[Route]:
-    """The routes of all pages, of the style sheet and of the script."""
+    """The routes of all pages, and of the style sheet, the script and the icon."""
     reader = Reader(services, services.as_of_views)
     pages = _Pages(services, reader, services.inquiry, observes=services.compared is not None)
-    table: tuple[tuple[str, _Show[PageQuery]], ...] = (
+    of_object = (
         ("/bindings/{key:path}", pages.binding),
         ("/explain/{key:path}", pages.explanation),
         ("/timeline/{key:path}", pages.timeline),
-        ("/clusters", pages.clusters),
-        ("/rebalancers", pages.rebalancers),
     )
-    answers = {path: pages.answering(show, PageQuery) for path, show in table}
+    answers = {path: pages.answering(show, ObjectQuery) for path, show in of_object}
     answers["/"] = pages.answering(pages.bindings, BindingsQuery)
+    answers["/clusters"] = pages.answering(pages.clusters, PageQuery)
+    answers["/rebalancers"] = pages.answering(pages.rebalancers, PageQuery)
     answers |= {f"/{name}": partial(_file, name) for name in _FILES}
     return [Route(path, answer, methods=["GET"]) for path, answer in answers.items()]
 
@@ -117,14 +105,11 @@ class _Pages:
                 {"feed": feed.path, "types": feed.types} if number is None else {"feed": "", "types": ""}
             )
             path = request.url.path
-            filters = {
-                name: value for name, value in request.query_params.items() if name not in _STATE_PARAMETERS
-            }
             common = {
                 "json": _json(path, request.query_params, state),
                 "moment": state,
                 "path": path,
-                "filters": filters,
+                "filters": _filters(request),
             }
             rendered = await anyio.to_thread.run_sync(
                 lambda: self._templates.get_template(template).render({**common, **values, **followed})
@@ -134,23 +119,21 @@ class _Pages:
         return answer
 
     async def bindings(self, request: Request, options: BindingsQuery, state: ShownState) -> _Page:
-        filters = query.Filter(cluster=options.cluster)
-        page = await self._list(partial(query.list_bindings, filters=filters), options, state)
-        is_own = bool(page.items or options.cluster)
+        page = await self._list(partial(query.list_bindings, filters=options.filter), options, state)
+        is_own = bool(page.items) or options.filter != query.Filter()
         if not is_own:
-            page = await self._observed_bindings(options.continue_, state)
+            page = await self._observed_bindings(options, state)
         values = {
             "rows": binding_values.rows([bindings.of(item) for item in page.items]),
             "is_own": is_own,
             "link": "/bindings/" if is_own else "/timeline/",
             "json": _json("/bindings", request.query_params, state) if is_own or not page.items else "",
-            "cluster": options.cluster,
-            "more": _more(page.after, state, options.cluster),
+            "more": _more(page.after, state, _filters(request)),
             "observes": self._observes,
         }
         return "bindings.html", values, _follow(topics.DECISIONS if is_own else topics.OBSERVATIONS)
 
-    async def binding(self, request: Request, _options: PageQuery, state: ShownState) -> _Page:
+    async def binding(self, request: Request, _options: ObjectQuery, state: ShownState) -> _Page:
         """One binding: state, conditions, explanation and latest records.
 
         If the binding does not exist, show the timeline of the key with a note. Raises RefusalError (404) if no
@@ -176,7 +159,7 @@ class _Pages:
         }
         return "binding.html", values, _follow(key=key)
 
-    async def explanation(self, request: Request, _options: PageQuery, state: ShownState) -> _Page:
+    async def explanation(self, request: Request, _options: ObjectQuery, state: ShownState) -> _Page:
         """The explanation of a binding; raises RefusalError (404) if there is no decision."""
         key = str(request.path_params["key"])
         explained = await self._explained(key, state)
@@ -185,7 +168,7 @@ class _Pages:
             raise RefusalError(404, "key", f"no decision for {key[:300]!r}", remedy)
         return "explanation.html", {"key": key, "explanation": explained}, _Feed()
 
-    async def timeline(self, request: Request, _options: PageQuery, state: ShownState) -> _Page:
+    async def timeline(self, request: Request, _options: ObjectQuery, state: ShownState) -> _Page:
         return await self._story(str(request.path_params["key"]), state)
 
     async def _story(self, key: str, state: ShownState, note: str = "") -> _Page:
@@ -196,13 +179,17 @@ class _Pages:
         values = {"key": key, "events": events, "left_out": left_out, "note": note, "json": address}
         return "timeline.html", values, _follow(key=key)
 
-    async def clusters(self, _request: Request, options: PageQuery, state: ShownState) -> _Page:
+    async def clusters(self, request: Request, options: PageQuery, state: ShownState) -> _Page:
         page = await self._list(query.list_clusters, options, state)
         rows = [cluster_values.row(cluster_values.read(item)) for item in page.items]
-        values = {"rows": rows, "more": _more(page.after, state), "width": cluster_values.METER_PIXELS}
+        values = {
+            "rows": rows,
+            "more": _more(page.after, state, _filters(request)),
+            "width": cluster_values.METER_PIXELS,
+        }
         return "clusters.html", values, _follow(topics.CLUSTERS)
 
-    async def rebalancers(self, _request: Request, options: PageQuery, state: ShownState) -> _Page:
+    async def rebalancers(self, request: Request, options: PageQuery, state: ShownState) -> _Page:
         page = await self._list(query.list_rebalancers, options, state)
         rows = [
             {
@@ -215,23 +202,23 @@ class _Pages:
         ]
         return (
             "rebalancers.html",
-            {"rows": rows, "more": _more(page.after, state)},
+            {"rows": rows, "more": _more(page.after, state, _filters(request))},
             _follow(topics.DECISIONS),
         )
 
     async def _list(
         self, list_page: Callable[..., query.Objects], options: PageQuery, state: ShownState
     ) -> query.Objects:
-        return await self._reader.page(state.number, list_page, _PAGE_ITEMS, options.continue_)
+        return await self._reader.page(state.number, list_page, options.limit, options.continue_)
 
-    async def _observed_bindings(self, after: str, state: ShownState) -> query.Objects:
+    async def _observed_bindings(self, options: PageQuery, state: ShownState) -> query.Objects:
         """A page of the bindings of an observed control plane, as they were last observed."""
         listed = await self._reader.read(
-            state.number, lambda rows: observed_bindings.listed(rows, _PAGE_ITEMS + 1, after)
+            state.number, lambda rows: observed_bindings.listed(rows, options.limit + 1, options.continue_)
         )
         if not listed:
             return query.Objects([], "")
-        numbers = [number for _, number in listed[:_PAGE_ITEMS]]
+        numbers = [number for _, number in listed[: options.limit]]
         # Fewer records may be returned, since the size of a page is limited.
         page = await record_pages.numbered(self._reads.log, numbers, is_full=True)
         items = await anyio.to_thread.run_sync(
@@ -281,12 +268,18 @@ def _shown_as_observed(key: str, binding: KubeObject) -> KubeObject:
     )
 
 
-def _more(after: str, state: ShownState, cluster: str = "") -> str:
+def _filters(request: Request) -> Mapping[str, str]:
+    """The filters in the address of a page, without empty ones, which a form sends."""
+    return {
+        name: value for name, value in request.query_params.items() if value and name not in _STATE_PARAMETERS
+    }
+
+
+def _more(after: str, state: ShownState, filters: Mapping[str, str]) -> str:
     """The query string of the next page; empty on the last one."""
     if not after:
         return ""
     as_of = {} if state.number is None else {"asOf": state.number}
-    filters = {"cluster": cluster} if cluster else {}
     return "?" + urlencode({"continue": after, **as_of, **filters})
 
 

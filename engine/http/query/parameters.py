@@ -6,6 +6,7 @@ from msgspec import Meta, Struct
 
 from engine.http.errors import RefusalError
 from engine.kubeapi.requests import label_selectors
+from events.validation import known_kinds as kinds
 from projections import query
 
 _LIMIT: Final = Meta(ge=1, le=query.LIMIT_MAX, description="items per page")
@@ -33,6 +34,12 @@ def label_test(selector: str) -> query.LabelTest | None:
         raise RefusalError(400, "labelSelector", str(error), remedy) from None
 
 
+def kind_of(name: str) -> str:
+    """Return the kind that a name means, such as Deployment for ``deploy``; an unknown name is returned unchanged."""
+    known = kinds.find(name) if name else None
+    return known.kind if known else name
+
+
 class Query(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """Base of all queries."""
 
@@ -57,13 +64,24 @@ class PageQuery(ObjectQuery, frozen=True, kw_only=True):
 
 
 class BindingsQuery(PageQuery, frozen=True, kw_only=True):
-    """Query for bindings; ``cluster`` filters by assigned cluster, labels are those of the template."""
+    """Query for bindings; ``cluster`` filters by assigned cluster, the other filters are about the template."""
 
     namespace: Text = ""
     cluster: Text = ""
     kind: Text = ""
     name: Text = ""
     label_selector: Labels = ""
+
+    @property
+    def filter(self) -> query.Filter:
+        """The filter of the views; raises RefusalError if the label selector is invalid."""
+        return query.Filter(
+            kind=kind_of(self.kind),
+            namespace=self.namespace,
+            name=self.name,
+            cluster=self.cluster,
+            labels=label_test(self.label_selector),
+        )
 
 
 class ObjectsQuery(PageQuery, frozen=True, kw_only=True):

@@ -66,21 +66,13 @@ def _route(query_route: QueryRoute, services: Services, reader: Reader) -> Route
 
 
 async def _bindings(request: QueryRequest[parameters.BindingsQuery]) -> response_types.Listing:
-    options = request.options
-    selection = query.Filter(
-        kind=_kind(options.kind),
-        namespace=options.namespace,
-        name=options.name,
-        cluster=options.cluster,
-        labels=parameters.label_test(options.label_selector),
-    )
-    return await _object_page(request, partial(query.list_bindings, filters=selection))
+    return await _object_page(request, partial(query.list_bindings, filters=request.options.filter))
 
 
 async def _objects(request: QueryRequest[parameters.ObjectsQuery]) -> response_types.Listing:
     options = request.options
     selection = query.Filter(
-        kind=_kind(options.kind),
+        kind=parameters.kind_of(options.kind),
         api_version=options.api_version,
         namespace=options.namespace,
         name=options.name,
@@ -185,12 +177,6 @@ async def _explain(request: QueryRequest[parameters.ObjectQuery]) -> Struct:
 
 async def _verify(request: QueryRequest[parameters.VerifyQuery]) -> Struct:
     return await request.inquiry.verify(views=request.options.views)
-
-
-def _kind(name: str) -> str:
-    """Return the kind that a name means, such as Deployment for ``deploy``; an unknown name is returned unchanged."""
-    known = kinds.find(name) if name else None
-    return known.kind if known else name
 
 
 def _query(
