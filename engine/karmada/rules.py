@@ -79,9 +79,13 @@ def _rules(value: KubeObject, old: KubeObject | None) -> Iterator[Cause]:
                 yield from _policy_update(value, old)
             yield from causes.of_faults(spec_rules.propagation_rules(spec), value.document)
             yield from _repeated_fields(objects_at(spec, "placement", "spreadConstraints"))
+            yield from _overflow_names(objects_at(spec, "placement", "clusterAffinities"))
+            yield from _workload_affinity(object_at(spec, "placement", "workloadAffinity"))
+            yield from _foreign_selectors(value)
             yield from _failover(as_object(at(spec, "failover", "application")))
         case "OverridePolicy" | "ClusterOverridePolicy":
             yield from _overrides(value)
+            yield from _foreign_selectors(value)
         case "ClusterTaintPolicy":
             yield from _repeated_taints(objects_at(spec, "taints"))
         case "FederatedResourceQuota":
@@ -112,6 +116,45 @@ def _repeated_fields(constraints: list[Json]) -> Iterator[Cause]:
     for field in sorted(field for field, count in counts.items() if count > 1):
         detail = f"multiple {field} spread constraints are not allowed"
         yield causes.invalid("spec.placement.spreadConstraints", constraints, detail)
+
+
+def _foreign_selectors(value: KubeObject) -> Iterator[Cause]:
+    """Yield an error for each selector of a namespaced policy that names another namespace; it would select nothing."""
+    if not value.namespace:
+        return
+    for index, selector in enumerate(value.objects_at("spec", "resourceSelectors")):
+        if (namespace := selector.get("namespace")) not in {None, "", value.namespace}:
+            detail = "namespace of resource selector must be the same as the namespace of the policy"
+            yield causes.invalid(f"spec.resourceSelectors[{index}].namespace", namespace, detail)
+
+
+def _workload_affinity(affinity: Json) -> Iterator[Cause]:
+    path = "spec.placement.workloadAffinity"
+    keys: list[str] = []
+    for part in ("affinity", "antiAffinity"):
+        if (term := as_object(affinity.get(part))) is not None:
+            key = str(term.get("groupByLabelKey", ""))
+            keys.append(key)
+            yield from messages.each_invalid(
+                f"{path}.{part}.groupByLabelKey", key, messages.qualified_faults(key)
+            )
+    if len(keys) > len(set(keys)):
+        detail = "affinity and antiAffinity must not use the same groupByLabelKey"
+        yield causes.invalid(path, affinity, detail)
+
+
+def _overflow_names(terms: list[Json]) -> Iterator[Cause]:
+    for index, term in enumerate(terms):
+        seen = {term.get("affinityName")}
+        for tier, overflow in enumerate(objects_at(term, "overflowAffinities")):
+            path = f"spec.placement.clusterAffinities[{index}].overflowAffinities[{tier}].affinityName"
+            if (name := overflow.get("affinityName")) is None:
+                continue  # releases before 0.6.0 knew no names of overflow affinities
+            yield from messages.each_invalid(path, name, messages.qualified_faults(str(name)))
+            if name in seen:
+                detail = "overflow affinity name must be unique and must not duplicate the primary group's affinityName"
+                yield causes.invalid(path, name, detail)
+            seen.add(name)
 
 
 def _failover(application: Json | None) -> Iterator[Cause]:
@@ -145,19 +188,32 @@ def _overriders(overriders: Json, path: str) -> Iterator[Cause]:
         where = f"{path}.labelsOverrider[{index}].value"
         texts = {name: str(label) for name, label in labels.items()}
         yield from causes.of_faults(names.label_faults(texts, where), {})
+    for index, overrider in enumerate(objects_at(overriders, "annotationsOverrider")):
+        yield from messages.annotations(overrider.get("value"), f"{path}.annotationsOverrider[{index}].value")
     for index, overrider in enumerate(objects_at(overriders, "imageOverrider")):
         pointer = at(overrider, "predicate", "path")
         yield from _pointer(pointer, f"{path}.imageOverrider[{index}].predicate.path")
     for index, overrider in enumerate(objects_at(overriders, "fieldOverrider")):
-        where = f"{path}.fieldOverrider[{index}]"
-        if overrider.get("yaml") and overrider.get("json"):
-            yield causes.invalid(
-                where, overrider, "FieldOverrider has both YAML and JSON set. Only one is allowed"
-            )
-        yield from _pointer(overrider.get("fieldPath"), f"{where}.fieldPath")
-        for form in ("json", "yaml"):
-            for step, patch in enumerate(objects_at(overrider, form)):
-                yield from _pointer(patch.get("subPath"), f"{where}.{form}[{step}].subPath")
+        yield from _field_overrider(overrider, f"{path}.fieldOverrider[{index}]")
+
+
+def _field_overrider(overrider: Json, path: str) -> Iterator[Cause]:
+    if overrider.get("yaml") and overrider.get("json"):
+        detail = "FieldOverrider has both YAML and JSON set. Only one is allowed"
+        yield causes.invalid(path, overrider, detail)
+    if not overrider.get("yaml") and not overrider.get("json"):
+        yield causes.required(path, "FieldOverrider must have either JSON or YAML set")
+    yield from _pointer(overrider.get("fieldPath"), f"{path}.fieldPath")
+    for form in ("json", "yaml"):
+        for step, patch in enumerate(objects_at(overrider, form)):
+            where = f"{path}.{form}[{step}]"
+            yield from _pointer(patch.get("subPath"), f"{where}.subPath")
+            value, removes = patch.get("value"), patch.get("operator") == "remove"
+            if removes and value is not None:
+                yield causes.invalid(f"{where}.value", value, "value is not allowed for remove operation")
+            if not removes and value is None:
+                detail = "value is required for add or replace operation"
+                yield causes.invalid(f"{where}.value", value, detail)
 
 
 def _pointer(value: object, path: str) -> Iterator[Cause]:

@@ -297,8 +297,10 @@ def test_violated_rules_are_refused(value: Json, words: str) -> None:
         _policy(failover={"application": {"purgeMode": "Directly", "decisionConditions": {}}}),
         _policy(placement={"spreadConstraints": [{"spreadByLabel": "zone"}, {"spreadByLabel": "rack"}]}),
         _policy("OverridePolicy", targetCluster=AFFINITY, overriders={"plaintext": [EMPTY]}),
-        _policy("OverridePolicy", overrideRules=[_field_overrides(json=[{"subPath": ""}])]),
-        _policy("OverridePolicy", overrideRules=[_field_overrides(yaml=[{"subPath": "/a"}])]),
+        _policy("OverridePolicy", overrideRules=[_field_overrides(json=[{"subPath": "", "value": 1}])]),
+        _policy(
+            "OverridePolicy", overrideRules=[_field_overrides(yaml=[{"operator": "remove", "subPath": "/a"}])]
+        ),
         _policy("FederatedResourceQuota", **_quota("1", "1000m")),
         _federated_hpa(minReplicas=2, maxReplicas=2),
         # A custom kind of another group may have the name of one of Karmada's.
