@@ -40,6 +40,14 @@ def is_pod(kind_name: str) -> bool:
     return kind_name.lower() in {"pod", "pods", "po"}
 
 
+_TERMS: Final = {
+    **dict.fromkeys(["binding", "bindings"], "resourcebindings"),
+    **dict.fromkeys(["policy", "policies"], "propagationpolicies"),
+    **dict.fromkeys(["rebalancer", "rebalancers"], "workloadrebalancers"),
+}
+"""Kinds by the names that documents and pages use for them; a custom kind may have the same name."""
+
+
 def kind_of(name: str, client: Client | None = None) -> kinds.Kind:
     """Return the kind with this name; custom kinds need ``client``. For an unknown name, return a namespaced kind."""
     served = kinds.find(name)
@@ -47,6 +55,7 @@ def kind_of(name: str, client: Client | None = None) -> kinds.Kind:
         # The server of an observer has no Kubernetes API; queries take the name as it is.
         with contextlib.suppress(failures.Failure):
             served = discovered(client, name)
+    served = served or kinds.find(_TERMS.get(name.lower(), ""))
     return served or kinds.Kind(api_version="", kind=name, plural=name.lower())
 
 

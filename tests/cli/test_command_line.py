@@ -192,6 +192,14 @@ def test_invalid_taint_is_a_usage_error(word: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("term", "kind"),
+    [("bindings", "ResourceBinding"), ("Policy", "PropagationPolicy"), ("rebalancers", "WorkloadRebalancer")],
+)
+def test_terms_of_the_documents_name_kinds(term: str, kind: str) -> None:
+    assert server_reads.kind_of(term).kind == kind
+
+
+@pytest.mark.parametrize(
     ("kind", "namespace", "name", "key"),
     [
         ("deploy", "default", "foo", "default/foo-deployment"),
