@@ -207,8 +207,14 @@ class _Watch:
             "apiVersion": self.resource.api_version,
             "metadata": metadata,
         }
+        head: Json = {
+            **value,
+            "kind": "PartialObjectMetadata",
+            "apiVersion": f"meta.k8s.io/{self.form.partial or 'v1'}",
+        }
+        if self.form.partial:
+            value = head
         if self.form.table:
-            head: Json = {**value, "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
             table = rendering.many(self.resource, [], self.form, 0, metadata)
             value = {**table, "rows": [{"cells": [], "object": head}]}
         return rendering.encode({"type": "BOOKMARK", "object": value}) + b"\n"

@@ -49,7 +49,7 @@ def version(value: Json) -> str:
     return str(cast("Json", value["metadata"])["resourceVersion"])
 
 
-async def watched(services: Services, path: str, count: int) -> list[Json]:
+async def watched(services: Services, path: str, count: int, accept: str = "*/*") -> list[Json]:
     """Return the first lines of a watch, read directly from the application."""
     lines: list[Json] = []
     done = asyncio.Event()
@@ -64,8 +64,10 @@ async def watched(services: Services, path: str, count: int) -> list[Json]:
             done.set()
 
     app = create_app(services, lambda: NOW_MS)
+    scope = get_scope(path)
+    cast("list[tuple[bytes, bytes]]", scope["headers"]).append((b"accept", accept.encode()))
     async with asyncio.timeout(5):
-        await app(get_scope(path), receive, send)  # pyright: ignore[reportArgumentType]
+        await app(scope, receive, send)  # pyright: ignore[reportArgumentType]
     return lines
 
 

@@ -34,6 +34,24 @@ async def test_quiet_watch_of_a_busy_kind_gets_bookmarks(
     assert 1 < int(version(object_at(first, "object"))) < int(version(object_at(second, "object")))
 
 
+@pytest.mark.parametrize(
+    "query", ["sendInitialEvents=1&resourceVersionMatch=NotOlderThan", "resourceVersion="]
+)
+async def test_bookmarks_of_a_metadata_watch_have_the_form_of_its_objects(
+    query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watches, "_BOOKMARK_SECONDS", 0.2)
+    accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+    async with api() as (client, services):
+        await create(client, config_map("one"))
+        path = f"{MAPS}?watch=1&allowWatchBookmarks=1&{query}"
+        added, bookmark = await watched(services, path, 2, accept)
+    assert [added["type"], bookmark["type"]] == ["ADDED", "BOOKMARK"]
+    for line in (added, bookmark):
+        shown = object_at(line, "object")
+        assert (shown["kind"], shown["apiVersion"]) == ("PartialObjectMetadata", "meta.k8s.io/v1")
+
+
 async def test_watch_whose_changes_are_dropped_while_it_begins_ends_with_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
