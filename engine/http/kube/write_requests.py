@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from engine.controllers.namespace_deletion import Namespaces
 from engine.domain import marks, namespaces
-from engine.http.kube import bodies, list_responses, rendering, requests
+from engine.http.kube import bodies, definition_deletion, list_responses, rendering, requests
 from engine.http.kube.access import Authorizer
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.kubernetes_events.client_writes import EventWrites
@@ -22,6 +22,7 @@ from engine.kubeapi.conversion import scales, versions
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Status
 from engine.kubeapi.patching import managed_fields
+from engine.kubeapi.schema.custom_kinds import DEFINITIONS
 from engine.kubeapi.schema.resources import ApiPath, Resource
 from engine.writing import object_changes
 from engine.writing.edits import binding_changes, certificate_requests
@@ -145,6 +146,8 @@ class WriteRequests:
         else:
             now_ms, orphans = self._clock_ms(), options.orphans
             removal = Removal(target=target, preconditions=preconditions, now_ms=now_ms, orphans=orphans)
+            if resource.qualified == DEFINITIONS and not dry_run:
+                await definition_deletion.delete_objects(resource, removal, self._plane, self._write_api)
             answer = await self._write_api.change(removal, dry_run=dry_run, source=CLIENT_SOURCE)
         written = _written(answer, resource, target.name)
         removed = written.mutated.value
