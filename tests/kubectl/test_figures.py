@@ -71,7 +71,7 @@ def test_nodes_show_their_capacity(kubectl: Kubectl) -> None:
     assert "cpu:     32" in " ".join(kubectl.on("member1")("describe", "node", "member1-node-1").splitlines())
 
 
-def test_logs_and_exec_are_refused_with_a_reason(kubectl: Kubectl) -> None:
+def test_logs_and_connections_are_refused_with_a_reason(kubectl: Kubectl) -> None:
     member = _ready(kubectl)
     pod = member("get", "pods", "-o", "name").split()[0]
     assert "is simulated in member1" in member("logs", pod)
@@ -80,6 +80,12 @@ def test_logs_and_exec_are_refused_with_a_reason(kubectl: Kubectl) -> None:
     assert f"container absent is not valid for pod {pod.removeprefix('pod/')}" in member.errors
     member("exec", pod, "--", "ls", code=1)
     assert "no command can run in it" in member.errors or "unable to upgrade" in member.errors
+    member("attach", pod, code=1)
+    assert "is simulated in member1" in member.errors
+    member("port-forward", pod, ":80", code=1)
+    assert "is simulated in member1" in member.errors
     kubectl("run", "here", "--image=nginx")
+    kubectl("attach", "here", code=1)
+    assert "runs in member clusters, not here" in kubectl.errors
     kubectl("logs", "here", code=1)
     assert "runs in member clusters, not here" in kubectl.errors

@@ -27,7 +27,7 @@ from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.derived_fields import Showing
 from engine.http.kube.kubernetes_events.client_writes import EventWrites
 from engine.http.kube.line_streams import Lines
-from engine.http.kube.members.apis import MemberApis, elsewhere
+from engine.http.kube.members.apis import CONNECTIONS, MemberApis, elsewhere
 from engine.http.kube.members.planes import MemberPlanes
 from engine.http.kube.members.search import Proxying, Search
 from engine.http.kube.rate_limits import Limits, Meter
@@ -163,7 +163,7 @@ def create_app(
             **{("search.search.karmada.io", part): search.answer for part in ("api", "apis")},
             ("proxying.search.karmada.io", "proxy"): proxying.answer,
             ("serviceaccounts", "token"): AccountTokens(plane, shown.key, clock_ms).answer,
-            **{("pods", part): elsewhere for part in ("log", "exec", "eviction")},
+            **{("pods", part): elsewhere for part in ("log", "eviction", *CONNECTIONS)},
         },
         reviews=reviews,
         guard=_without_writes(guard, mode.refusal) if mode.refusal else guard,

@@ -32,6 +32,9 @@ from events.validation.known_kinds import CLUSTER_GROUP
 from projections import object_tables
 from projections.port import Rows
 
+CONNECTIONS: Final = ("exec", "attach", "portforward")
+"""Subresources of pods that connect a client with a process of the pod."""
+
 _CLUSTER: Final = object_tables.Kind(CLUSTER_GROUP, "Cluster")
 _PATH_SAFE: Final = "/:@!$&'()*+,;="
 _log = diagnostics.logger("gateway")
@@ -142,7 +145,7 @@ class MemberApis:
             if await plane.get(resource, api_path.namespace, api_path.name) is None:
                 raise status_objects.not_found(resource, api_path.name)
             raise status_objects.bad_request(
-                f"{api_path.name} is simulated in {plane.name}: no command can run in it"
+                f"{api_path.name} is simulated in {plane.name}: no command can run in it, and it has no open ports"
             )
 
         async def rights(user: User) -> Rights | None:
@@ -161,7 +164,7 @@ class MemberApis:
             parts={
                 ("pods", "eviction"): writes.evict,
                 ("pods", "log"): log,
-                ("pods", "exec"): enter,
+                **{("pods", part): enter for part in CONNECTIONS},
                 ("serviceaccounts", "token"): AccountTokens(
                     plane, self._token_key, self._clock_ms, plane.name
                 ).answer,
@@ -186,7 +189,7 @@ def _with_members_roles(guard: Guard, plane: MemberPlane) -> Guard:
 
 
 async def elsewhere(_request: Request, _resource: Resource, api_path: ApiPath) -> Response:
-    """Refuse logs and exec of pods in the control plane; the error names kubectl contexts of members to use instead."""
+    """Refuse requests to pods in the control plane; the error names kubectl contexts of members to use instead."""
     raise status_objects.bad_request(
         f"{api_path.name} runs in member clusters, not here: send the request to one of them (kubectl --context MEMBER)"
     )
