@@ -27,7 +27,7 @@ class Plane(SnapshotPlane):
     """ConfigMaps, decoded for each snapshot; the objects of a member are decoded for each snapshot too."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(first_number=0)
         self.texts = {"a": "1", "b": "1"}
         self.count = 0
 
@@ -61,6 +61,19 @@ async def test_snapshots_taken_at_once_have_different_numbers() -> None:
     assert sorted(set(numbers)) == numbers
     assert plane.last_number() == numbers[-1]
     assert all(plane.remembered(kind, number) is look for number, look in taken)
+
+
+async def test_state_of_a_quiet_kind_is_remembered() -> None:
+    plane, kind = Plane(), config_maps()
+    first, before = await plane.snapshot(kind)
+    for _ in range(1_000):
+        await plane.snapshot(kind)
+    plane.texts["b"] = "2"
+    last, after = await plane.snapshot(kind)
+
+    assert plane.remembered(kind, first) is plane.remembered(kind, last - 1) is before
+    assert plane.remembered(kind, last) is after
+    assert plane.remembered(kind, first - 1) is plane.remembered(kind, last + 1) is None
 
 
 async def test_watches_of_a_kind_share_snapshots() -> None:

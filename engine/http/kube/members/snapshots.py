@@ -5,7 +5,7 @@ A watch reports the differences between two snapshots.
 
 import abc
 import asyncio
-from collections import OrderedDict
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
@@ -16,7 +16,8 @@ from engine.http.kube.control_plane import Listed
 from engine.kubeapi.schema.resources import Resource
 from events.kube_objects import KubeObject
 
-_SNAPSHOTS_KEPT: Final = 512
+_STATES_KEPT: Final = 128
+"""Number of different states per kind from which a watch can be resumed."""
 
 Name: TypeAlias = tuple[str, ...]
 """Namespace and name of an object, and its cluster if the snapshot has objects of several clusters."""
@@ -31,13 +32,16 @@ class Snapshot(msgspec.Struct, frozen=True):
 class SnapshotPlane(abc.ABC):
     """Reads of objects; each read takes a snapshot of all objects of the kind."""
 
-    def __init__(self) -> None:
-        self._last_number = 0
+    def __init__(self, first_number: int) -> None:
+        # Numbers must not repeat those of an earlier process: its clients resume their watches and write with them.
+        self._last_number = first_number
         self._last: dict[str, Snapshot] = {}
         self._newest: dict[str, tuple[int, float]] = {}
         """Number of each kind's newest snapshot, and when it was begun, in seconds of the event loop's clock."""
 
-        self._snapshots: OrderedDict[tuple[str, int], Snapshot] = OrderedDict()
+        self._states: dict[str, deque[tuple[int, Snapshot]]] = {}
+        """The last different snapshots of each kind, each with the number of the first one that was equal to it."""
+
         # Held while a snapshot is taken, because each is compared with the one before it.
         self._turn = asyncio.Lock()
 
@@ -123,18 +127,22 @@ class SnapshotPlane(abc.ABC):
             else:
                 # Keep the old object instead of the equal new one, so that snapshots share unchanged objects in memory.
                 items[name] = old
-        look = Snapshot(items)
         self._last_number = number
-        self._last[kind] = look
         self._newest[kind] = (number, began_s)
-        self._snapshots[kind, number] = look
-        while len(self._snapshots) > _SNAPSHOTS_KEPT:
-            self._snapshots.popitem(last=False)
-        return number, look
+        states = self._states.setdefault(kind, deque(maxlen=_STATES_KEPT))
+        # Only different states are kept: watches take a snapshot of each kind several times a second, and a client
+        # of a quiet kind resumes its watch after minutes.
+        if not states or items != before.items:
+            self._last[kind] = Snapshot(items)
+            states.append((number, self._last[kind]))
+        return number, self._last[kind]
 
     def remembered(self, resource: Resource, number: int) -> Snapshot | None:
-        """The snapshot of a kind that has this number; None if it is no longer kept."""
-        return self._snapshots.get((f"{resource.qualified} {resource.version}", number))
+        """The objects of a kind when this number was the newest; None if they are no longer kept."""
+        if number > self._last_number:
+            return None
+        states = self._states.get(f"{resource.qualified} {resource.version}", ())
+        return next((look for first, look in reversed(states) if first <= number), None)
 
     def last_number(self) -> int:
         """The highest resourceVersion that this API has returned."""
