@@ -19,6 +19,7 @@ from engine.domain import namespaces
 from engine.http.kube import bodies, bootstrap_objects, list_responses, rendering, requests
 from engine.http.kube.members.plane import MemberPlane
 from engine.http.kube.write_parsing import Parsing, WriteRequest
+from engine.kubeapi.admission import built_in_defaults
 from engine.kubeapi.conversion import scales, versions
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Status, StatusError
@@ -293,6 +294,8 @@ def _written_unmanaged(
     """Return the event that writes an unmanaged object; without ``has_status`` the status of ``item`` is kept."""
     before: Json = {} if item is None else msgspec.json.decode(item.manifest, type=dict[str, object])
     status = value.at("status") if has_status else before.get("status")
-    manifest: Json = msgspec.json.decode(object_changes.manifest(value), type=dict[str, object])
+    # With the defaults that readers see: the next edit begins with them, and they must not be a new generation.
+    whole = object_changes.manifest(built_in_defaults.with_defaults(value))
+    manifest: Json = msgspec.json.decode(whole, type=dict[str, object])
     written = KubeObject({**manifest, "status": status} if status else manifest)
     return clusters.MemberObjectApplied(name=cluster, manifest=written.raw)
