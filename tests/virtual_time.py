@@ -77,6 +77,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         ):
             super().run_forever()
 
+    async def shutdown_default_executor(self, *_timeout: float | None) -> None:
+        """Join the threads without Python's limit (since 3.12), which virtual time reaches at once."""
+        await super().shutdown_default_executor()
+
     def run_in_executor(self, executor: Executor | None, func: Callable[..., Any], *args: Any) -> Any:  # noqa: ANN401
         self._timers.threads += 1
         call = super().run_in_executor(executor, func, *args)

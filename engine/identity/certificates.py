@@ -72,6 +72,7 @@ def make(directory: Path, now: dt.datetime, hosts: Iterable[str]) -> Certificate
         _builder("reballast", authority.subject, now, _SERVER_DAYS, key)
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(key_usage(is_authority=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(
             x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()), critical=False
@@ -115,7 +116,8 @@ def own_authority(
     """Load the authority of the directory; create one if it is missing, damaged or expires too soon.
 
     An authority expires too soon if it is valid for less than ``days`` days. The default is the validity of a new
-    server certificate. Raises OSError.
+    server certificate. An authority of an earlier release, without key usage, gets a new certificate for its key:
+    clients that trust the former one also trust what the key signs. Raises OSError.
     """
     certificate_path, key_path = directory / f"{_AUTHORITY}.pem", directory / f"{_AUTHORITY}.key"
     try:
@@ -126,23 +128,47 @@ def own_authority(
         certificate, key = None, None
     lasting = now + dt.timedelta(days=days)
     if (
-        certificate is not None
-        and isinstance(key, ec.EllipticCurvePrivateKey)
-        and certificate.not_valid_after_utc > lasting
-        and certificate.public_key() == key.public_key()
+        certificate is None
+        or not isinstance(key, ec.EllipticCurvePrivateKey)
+        or certificate.not_valid_after_utc <= lasting
+        or certificate.public_key() != key.public_key()
     ):
+        key = ec.generate_private_key(ec.SECP256R1())
+    elif _has_key_usage(certificate):
         return certificate, key
-    key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "reballast-ca")])
     certificate = (
         _builder("reballast-ca", name, now, _AUTHORITY_DAYS, key)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(key_usage(is_authority=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
     private_files.write(key_path, _key_bytes(key))
     private_files.write(certificate_path, certificate.public_bytes(serialization.Encoding.PEM))
     return certificate, key
+
+
+def key_usage(*, is_authority: bool) -> x509.KeyUsage:
+    """Return the key usage of an authority, or of a server or client.
+
+    Clients that check certificates strictly (RFC 5280), as Python's since 3.13, refuse authorities without it.
+    """
+    return x509.KeyUsage(
+        digital_signature=not is_authority,
+        key_cert_sign=is_authority,
+        crl_sign=is_authority,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _has_key_usage(certificate: x509.Certificate) -> bool:
+    return any(isinstance(extension.value, x509.KeyUsage) for extension in certificate.extensions)
 
 
 def _builder(

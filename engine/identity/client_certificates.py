@@ -88,6 +88,7 @@ def signed(directory: Path, request: bytes, now: dt.datetime, valid_for: dt.time
         .not_valid_before(now - _BEFORE)
         .not_valid_after(min(now + valid_for, authority.not_valid_after_utc))
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(certificates.key_usage(is_authority=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())

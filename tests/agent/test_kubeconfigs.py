@@ -223,6 +223,21 @@ def test_renewed_certificate_of_an_exec_plugin_is_used(tmp_path: Path) -> None:
     assert seen == ["first", "first", "second"]
 
 
+def test_certificates_of_clusters_are_not_checked_strictly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python checks strictly by default since 3.13; Kubernetes' clients never do."""
+    create = ssl.create_default_context
+
+    def strict(cadata: str | None) -> ssl.SSLContext:
+        context = create(cadata=cadata)
+        context.verify_flags |= ssl.VERIFY_X509_STRICT
+        return context
+
+    monkeypatch.setattr(ssl, "create_default_context", strict)
+    context = kubeconfigs.tls(Access(server="https://127.0.0.1"))
+    assert not context.verify_flags & ssl.VERIFY_X509_STRICT
+    assert (context.check_hostname, context.verify_mode) == (True, ssl.CERT_REQUIRED)
+
+
 async def test_requests_that_begin_together_load_the_certificates_once(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
