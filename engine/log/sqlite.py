@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from itertools import chain
 from pathlib import Path
 from typing import IO, Final, Self, TypeVar
@@ -308,20 +308,18 @@ def _open(directory: Path, synchronous: str) -> _Files:
     path = directory / sqlite_table.FILE
     # Check before creating anything: the directory may belong to another program.
     sqlite_table.check_owner(path)
-    lock = _lock_directory(directory)
-    try:
-        private_files.database(path)
-        writing = sqlite_table.connect(path, synchronous)
-        ends = sqlite_table.prepare(writing)
-        reading = sqlite_table.connect(path, synchronous)
-        number = sqlite_table.last_number(writing)
-        return _Files(path, _identities(path), lock, writing, reading, ends, number)
-    except sqlite3.DatabaseError as error:
-        lock.close()
-        raise sqlite_table.damaged(error) from error
-    except port.LogError:
-        lock.close()
-        raise
+    with ExitStack() as undo:
+        lock = undo.enter_context(closing(_lock_directory(directory)))
+        try:
+            private_files.database(path)
+            writing = undo.enter_context(closing(sqlite_table.connect(path, synchronous)))
+            ends = sqlite_table.prepare(writing)
+            reading = undo.enter_context(closing(sqlite_table.connect(path, synchronous)))
+            number = sqlite_table.last_number(writing)
+        except sqlite3.DatabaseError as error:
+            raise sqlite_table.damaged(error) from error
+        undo.pop_all()
+    return _Files(path, _identities(path), lock, writing, reading, ends, number)
 
 
 def _identities(path: Path) -> list[tuple[int, int] | None]:

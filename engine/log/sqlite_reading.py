@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 from engine.log import local, port, sqlite_share, sqlite_table
@@ -19,9 +20,11 @@ class SqliteReader(local.LocalLog):
         try:
             path = location if location.is_file() else location / sqlite_table.FILE
             sqlite_table.check_owner(path)
-            self._connection = sqlite_table.connect_to_read(path)
-            self._ends = sqlite_table.ends(self._connection)
-            super().__init__(sqlite_table.last_number(self._connection))
+            with ExitStack() as undo:
+                self._connection = undo.enter_context(closing(sqlite_table.connect_to_read(path)))
+                self._ends = sqlite_table.ends(self._connection)
+                super().__init__(sqlite_table.last_number(self._connection))
+                undo.pop_all()
         except sqlite3.DatabaseError as error:
             raise sqlite_table.damaged(error) from error
 

@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Final
 
@@ -225,8 +225,13 @@ async def test_append_to_closed_log_fails_at_once(tmp_path: Path) -> None:
 def test_log_on_a_read_only_medium_is_readable() -> None:
     assert read_only.is_read(
         lambda directory: asyncio.run(_write_one(directory)),
-        lambda directory: sqlite_reading.SqliteReader(directory).last_number() == 1,
+        lambda directory: asyncio.run(_read_number(directory)) == 1,
     )
+
+
+async def _read_number(directory: Path) -> int:
+    async with aclosing(sqlite_reading.SqliteReader(directory)) as log:
+        return log.last_number()
 
 
 async def _write_one(directory: Path) -> None:
@@ -253,4 +258,5 @@ async def test_column_with_another_type_or_an_unknown_slot_is_damage(tmp_path: P
     await log.aclose()
     await asyncio.to_thread(tamper, tmp_path, f"UPDATE records SET {change} WHERE number = 2")  # noqa: S608
     with pytest.raises(port.LogCorruptedError):
-        await sqlite_reading.SqliteReader(tmp_path).read_all(0, 10)
+        async with aclosing(sqlite_reading.SqliteReader(tmp_path)) as reader:
+            await reader.read_all(0, 10)

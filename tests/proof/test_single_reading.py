@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import aclosing
 from pathlib import Path
 
 import msgspec
@@ -63,7 +64,12 @@ async def proved(directory: Path) -> tuple[Report, Report]:
 
 
 def _part(directory: Path, shards: tuple[int, ...]) -> Report:
-    return asyncio.run(verification.verify(sqlite_reading.SqliteReader(directory), Scope(shards=shards)))
+    return asyncio.run(_verified(directory, shards))
+
+
+async def _verified(directory: Path, shards: tuple[int, ...]) -> Report:
+    async with aclosing(sqlite_reading.SqliteReader(directory)) as log:
+        return await verification.verify(log, Scope(shards=shards))
 
 
 def flipped(connection: sqlite3.Connection, record: StoredRecord) -> None:

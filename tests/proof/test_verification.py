@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
@@ -127,8 +128,8 @@ async def test_damaged_offset_is_found(tmp_path: Path, topic: str, offset: int) 
     of_topic = [record for record in history if record.topic == topic]
     damaged = of_topic[len(of_topic) // 2]
     await asyncio.to_thread(_move, tmp_path, damaged.number, offset)
-    async with asyncio.timeout(20):
-        report = await verification.verify(sqlite_reading.SqliteReader(tmp_path))
+    async with asyncio.timeout(20), aclosing(sqlite_reading.SqliteReader(tmp_path)) as reader:
+        report = await verification.verify(reader)
     assert not report.is_clean
 
 
@@ -142,8 +143,8 @@ async def test_offset_after_those_of_later_records_is_found(tmp_path: Path) -> N
     )
     own = [record for record in history if (record.topic, record.partition) == (last.topic, last.partition)]
     await asyncio.to_thread(_move, tmp_path, own[-3].number, last.offset + 1)
-    async with asyncio.timeout(20):
-        report = await verification.verify(sqlite_reading.SqliteReader(tmp_path))
+    async with asyncio.timeout(20), aclosing(sqlite_reading.SqliteReader(tmp_path)) as reader:
+        report = await verification.verify(reader)
     assert "offset" in {finding.kind for finding in report.findings}
 
 
