@@ -10,7 +10,7 @@ from tests.scheduler.scheduling import HOUR_MS, NAME, observed
 
 
 @pytest.mark.parametrize(
-    "applied", ["{", '{"clusterAffinity": 1}', '{"x": ' + "[" * 5_000 + "]" * 5_000 + "}"]
+    "applied", ["{", '{"clusterAffinity": 1}', '{"x": ' + "[" * 100_000 + "]" * 100_000 + "}"]
 )
 def test_unreadable_applied_placement_counts_as_unchanged(applied: str) -> None:
     api, decider = Api(), Decider(NAME)
