@@ -50,7 +50,7 @@ def test_tutorial_prints_the_output_that_it_shows(
     user.until(SPREAD, *GET)
     assert in_member2 <= user.pods()
     assert _is_in_events(
-        "schedule-decided", "clusters=[member1:2,member2:1]", user("describe", "deploy", "foo")
+        "schedule-decided", "clusters=[member1:2, member2:1]", user("describe", "deploy", "foo")
     )
 
     # Step 4
