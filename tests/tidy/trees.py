@@ -37,9 +37,12 @@ def entries() -> tuple[str, ...]:
 @cache
 def files() -> tuple[Path, ...]:
     """Return every file of the repository, without those created by tools."""
+    tops = [ROOT / name for name in entries()]
+    # The directories made by tools at the top are left out before the search: .venv has thousands of files.
+    below = chain.from_iterable([top, *top.rglob("*")] for top in tops)
     return tuple(
         path
-        for path in sorted(ROOT.rglob("*"))
+        for path in sorted(below)
         if MADE_BY_TOOLS.isdisjoint(path.relative_to(ROOT).parts) and path.is_file()
     )
 
