@@ -169,7 +169,8 @@ def division(step: Step) -> str:
     """
     if step.kind == explanations.DUPLICATED and not step.seats:
         return "the object in each cluster"
-    return _DIVISIONS[step.kind].format(count(step.seats, "replica"))
+    # A server of a later release may name kinds that this one does not know.
+    return _DIVISIONS.get(step.kind, f"{step.kind}, {{}}").format(count(step.seats, "replica"))
 
 
 def decided(explained: Explained) -> str:

@@ -17,6 +17,7 @@ def test_division_names_the_new_or_the_remaining_replicas() -> None:
     assert summaries.division(Step(kind="scale up", seats=6)) == "scale up by 6 replicas"
     assert summaries.division(Step(kind="scale down", seats=1)) == "scale down to 1 replica"
     assert summaries.division(Step(kind="duplicated", seats=0)) == "the object in each cluster"
+    assert summaries.division(Step(kind="of a later release", seats=2)) == "of a later release, 2 replicas"
 
 
 def test_event_is_summarised() -> None:
