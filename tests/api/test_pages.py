@@ -19,7 +19,6 @@ from tests.builders.inputs import (
     capacity,
     deployment,
     joined,
-    key,
     policy,
     policy_deleted,
     quota,
@@ -228,39 +227,6 @@ async def test_timeline_page_shows_the_newest_hundred_events() -> None:
     assert "3 older events are not shown" in now
     assert re.findall(r'asOf=(\d+)" title', then)[0] == "101"
     assert "1 older event is not shown" in then
-
-
-async def test_bindings_of_a_cluster_have_a_page() -> None:
-    async with serving(await moved()) as services, client(services) as http:
-        members = (await http.get("/clusters?asOf=20")).text
-        assigned = (await http.get("/?cluster=member2")).text
-        earlier = (await http.get("/?cluster=member2&asOf=20")).text
-        unknown = (await http.get("/?cluster=member9")).text
-        refused = await http.get("/clusters?cluster=member2")
-
-    assert 'href="/?cluster=member2&amp;asOf=20"' in members
-    assert f'href="/bindings/{WEB}"' in assigned
-    assert key("lost") not in assigned
-    assert 'href="/?cluster=member2">Show the current state' in earlier, "the state changes, the filter stays"
-    assert "No workload is assigned to this cluster." in unknown
-    assert refused.status_code == 400
-
-
-async def test_form_filters_the_bindings() -> None:
-    async with serving(await moved()) as services, client(services) as http:
-        matching = (await http.get("/?namespace=&kind=deploy&name=web&cluster=&labelSelector=")).text
-        others = (await http.get("/?name=lost&asOf=20&limit=1")).text
-        unknown = (await http.get("/?namespace=shop")).text
-        refused = await http.get("/?labelSelector=a===")
-
-    form = matching[matching.index('<form class="filter"') :]
-    assert '<input name="kind" value="deploy"' in form
-    assert f'href="/bindings/{WEB}"' in matching
-    assert key("lost") not in matching
-    assert '<input type="hidden" name="asOf" value="20">' in others[others.index('<form class="filter"') :]
-    assert f'href="/bindings/{WEB}' not in others
-    assert "No binding matches the filter." in unknown
-    assert refused.status_code == 400
 
 
 async def test_form_shows_a_page_as_of_another_number() -> None:

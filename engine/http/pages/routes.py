@@ -119,8 +119,9 @@ class _Pages:
         return answer
 
     async def bindings(self, request: Request, options: BindingsQuery, state: ShownState) -> _Page:
-        page = await self._list(partial(query.list_bindings, filters=options.filter), options, state)
-        is_own = bool(page.items) or options.filter != query.Filter()
+        selection = options.filter
+        page = await self._list(partial(query.list_bindings, filters=selection), options, state)
+        is_own = bool(page.items) or selection != query.Filter()
         if not is_own:
             page = await self._observed_bindings(options, state)
         values = {
