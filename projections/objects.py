@@ -17,6 +17,7 @@ from events.json_values import Json, canonical_json
 from events.kube_objects import KubeObject
 from events.validation.verdicts import Head, Taken
 from projections.documents import field_owners
+from projections.owner_references import OwnerReferences
 from projections.port import Queryable, Rows
 
 SCHEMA: Final = """
@@ -186,6 +187,7 @@ class Objects:
         self._rows = rows
         self._changed: dict[int, _Written | None] = {}
         self._statuses: dict[int, _WrittenStatus] = {}
+        self._owner_references = OwnerReferences()
 
     def get(self, key_id: int) -> ObjectRow | None:
         """Return the object's row with unwritten changes and an empty ``key``; None if the object does not exist."""
@@ -234,6 +236,7 @@ class Objects:
             bytes(raw),
         )
         self._changed[key_id] = _Written(record.topic, head.digest, row)
+        self._owner_references.put(key_id, row.manifest)
 
     def put_status(
         self, key_id: int, taken: Taken, status: shapes.Object, owned: tuple[shapes.FieldsOwner, ...]
@@ -272,6 +275,7 @@ class Objects:
     def remove(self, key_id: int) -> None:
         self._changed[key_id] = None
         self._statuses.pop(key_id, None)
+        self._owner_references.remove(key_id)
 
     def flush(self, rows: Rows) -> None:
         changed, self._changed = self._changed, {}
@@ -289,6 +293,7 @@ class Objects:
         )
         statuses, self._statuses = self._statuses, {}
         rows.write(_STATUS, statuses.values())
+        self._owner_references.flush(rows)
 
 
 def _merged_row(stored: ObjectRow | None, row: ObjectRow) -> ObjectRow:

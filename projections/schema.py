@@ -13,6 +13,7 @@ from projections import (
     keys,
     objects,
     observed_bindings,
+    owner_references,
     placements,
     rebalancers,
     rejections,
@@ -28,6 +29,7 @@ CREATE TABLE checkpoint (number INTEGER NOT NULL, checksum BLOB NOT NULL);
 _VIEWS: Final = (
     keys,
     objects,
+    owner_references,
     bindings,
     placements,
     rebalancers,

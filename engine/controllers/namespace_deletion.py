@@ -73,7 +73,9 @@ class Namespaces:
         self._held: set[str] = set()
         """Terminating namespaces in which this process found protected objects."""
 
-    async def end(self, target: Target, preconditions: Preconditions) -> tuple[Written | Problem, bool]:
+    async def end(
+        self, target: Target, preconditions: Preconditions | None
+    ) -> tuple[Written | Problem, bool]:
         """Mark a namespace for deletion; its contents are deleted after the grace period.
 
         Return the answer of the write API, and whether the namespace is already deleted.

@@ -168,7 +168,7 @@ async def _control(
         autoscaling.Autoscaling(parts, plane, parts.write_api, clock_ms).run(),
         cron_scaling.CronScaling(parts, plane, parts.write_api, clock_ms).run(),
         finished_jobs.FinishedJobs(parts, plane, parts.write_api, clock_ms).run(),
-        kube_application.run(parts.stopping),
+        kube_application.run(),
         *([shared_keys.answer(parts, parts.write_api, options.directory)] if options.log is not None else ()),
     )
 

@@ -7,6 +7,8 @@ which they are derived.
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from engine.objects import owner_references
+from engine.objects.owner_references import Propagation
 from engine.simulation import lists, owner_index, uids
 from engine.simulation.state import UNMANAGED, MemberState, Unmanaged
 from engine.works import templates
@@ -14,16 +16,12 @@ from events import clusters, keys, shapes, times
 from events.json_values import Json, list_at
 from events.kube_objects import KubeObject
 
-FOREGROUND: Final = "foregroundDeletion"
-"""Finalizer of an object that is deleted after the objects that it owns."""
-
 _CLAIM: Final = "PersistentVolumeClaim"
 _CRON_JOB: Final = "CronJob"
 _BUILT_IN: Final = frozenset({("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")})
-_OWNERS: Final = "ownerReferences"
 _FINALIZERS: Final = "finalizers"
 _DELETED: Final = "deletionTimestamp"
-_MARKS: Final = (_OWNERS.encode(), FOREGROUND.encode())
+_MARKS: Final = (owner_references.FIELD.encode(), owner_references.FOREGROUND.encode())
 _KEPT: Final = frozenset({"ControllerRevision", "EndpointSlice", "Endpoints", "Event", "Namespace", "Node"})
 """Kinds whose objects a member derives from other objects; an owner of such a kind is assumed to exist."""
 
@@ -56,14 +54,14 @@ def deletion(
     live: KubeObject,
     now_ms: int,
     *,
-    is_orphaning: bool,
-    is_foreground: bool,
+    propagation: Propagation,
 ) -> Deletion:
     """Return the deletion of an object; ``live`` is the object as it is stored.
 
     An orphaning deletion keeps the dependents, a foreground deletion deletes them first. After any other, the garbage
     collector deletes them.
     """
+    is_orphaning = propagation is Propagation.ORPHAN
     cluster, key, uid = state.spec.name, ref.binding_key, live.uid
     is_managed = state.managed(key) is not None
     owned = dependents(state, key, uid)
@@ -71,8 +69,9 @@ def deletion(
     if is_orphaning:
         result += [without(cluster, item, uid) for item in owned]
     finalizers = live.list_at("metadata", _FINALIZERS)
-    if owned and is_foreground and FOREGROUND not in finalizers:
-        finalizers = [*finalizers, FOREGROUND]
+    foreground = owner_references.FOREGROUND
+    if owned and propagation is Propagation.FOREGROUND and foreground not in finalizers:
+        finalizers = [*finalizers, foreground]
     warning = ""
     if is_orphaning and not is_managed and (ref.kind == _CRON_JOB or finalizers or key in state.workloads):
         warning = _deletes_dependents(cluster, ref)
@@ -99,14 +98,13 @@ def record(state: MemberState, key: str, item: Unmanaged) -> None:
 def dependents(state: MemberState, key: str, uid: str) -> list[Unmanaged]:
     """Return the objects that refer to an object as their owner."""
     owned = (state.unmanaged[owned_key] for owned_key in state.owned.get(key, ()))
-    return [item for item in owned if any(owner.get("uid") == uid for owner in _owners(_value(item)))]
+    return [item for item in owned if owner_references.names(_value(item), uid)]
 
 
 def without(cluster: str, item: Unmanaged, uid: str) -> clusters.MemberObjectApplied:
     """Return the write that removes the owner with this uid from an object's owner references."""
-    return _written(
-        cluster, _value(item), [owner for owner in _owners(_value(item)) if owner.get("uid") != uid]
-    )
+    value = _value(item)
+    return _written(cluster, value, owner_references.without(value, {uid}))
 
 
 def writes(state: MemberState, at_ms: int) -> list[clusters.MemberWrite]:
@@ -124,7 +122,7 @@ def writes(state: MemberState, at_ms: int) -> list[clusters.MemberWrite]:
 def _collected(state: MemberState, item: Unmanaged, at_ms: int) -> Iterator[clusters.MemberWrite]:
     """Yield the write that deletes an object without remaining owners, or removes its references to deleted owners."""
     value = _value(item)
-    owners = _owners(value)
+    owners = owner_references.owners(value)
     kept = [owner for owner in owners if _exists(state, item.ref.namespace, owner)]
     if len(kept) == len(owners):
         return
@@ -141,24 +139,19 @@ def _released(state: MemberState, key: str, item: Unmanaged) -> Iterator[cluster
     """Yield the writes of a foreground deletion: delete an object's dependents, then the object if none blocks it."""
     value = _value(item)
     finalizers = list_at(value.metadata, _FINALIZERS)
-    if _DELETED not in value.metadata or FOREGROUND not in finalizers:
+    if not owner_references.is_waiting(value):
         return
     cluster, is_blocked = state.spec.name, False
     for dependent_item in dependents(state, key, item.uid):
         dependent = _value(dependent_item)
-        blocking = any(
-            owner.get("blockOwnerDeletion") is True
-            for owner in _owners(dependent)
-            if owner.get("uid") == item.uid
-        )
-        is_blocked = is_blocked or blocking
+        is_blocked = is_blocked or owner_references.is_blocking(dependent, item.uid)
         if not list_at(dependent.metadata, _FINALIZERS):
             yield clusters.MemberObjectDeleted(name=cluster, object=dependent_item.ref)
         elif _DELETED not in dependent.metadata:
             yield _applied(cluster, _marked(dependent, str(value.metadata[_DELETED])))
     if is_blocked:
         return
-    others = [finalizer for finalizer in finalizers if finalizer != FOREGROUND]
+    others = [finalizer for finalizer in finalizers if finalizer != owner_references.FOREGROUND]
     if others:
         yield _applied(cluster, value.with_metadata({_FINALIZERS: others}))
     else:
@@ -166,7 +159,7 @@ def _released(state: MemberState, key: str, item: Unmanaged) -> Iterator[cluster
 
 
 def _owner_keys(state: MemberState, item: Unmanaged) -> Iterator[str]:
-    for owner in _owners(_value(item)):
+    for owner in owner_references.owners(_value(item)):
         kind, name = str(owner.get("kind")), str(owner.get("name"))
         yield from _keys(kind, item.ref.namespace, name)
         derived = _source(state, kind, item.ref.namespace, name)
@@ -229,10 +222,6 @@ def _value(item: Unmanaged) -> KubeObject:
     return KubeObject.from_json(item.manifest)
 
 
-def _owners(value: KubeObject) -> list[Json]:
-    return value.objects_at("metadata", _OWNERS)
-
-
 def _marked(value: KubeObject, deleted: str) -> KubeObject:
     """Return the object with the time of its deletion."""
     return value.with_metadata({_DELETED: deleted, "deletionGracePeriodSeconds": 0})
@@ -243,5 +232,5 @@ def _applied(cluster: str, value: KubeObject) -> clusters.MemberObjectApplied:
 
 
 def _written(cluster: str, value: KubeObject, owners: list[Json]) -> clusters.MemberObjectApplied:
-    plain = value.without_metadata(_OWNERS)
-    return _applied(cluster, plain.with_metadata({_OWNERS: owners}) if owners else plain)
+    plain = value.without_metadata(owner_references.FIELD)
+    return _applied(cluster, plain.with_metadata({owner_references.FIELD: owners}) if owners else plain)

@@ -183,6 +183,16 @@ class WriteExecution:
             answers |= answered
         return [answers[index] for index in sorted(answers)]
 
+    async def computed(self, mutation: Mutation, source: str, body_bytes: int) -> Written | Problem:
+        """Compute a mutation without appending its events; raises StatusError if it is refused."""
+        attempt = Attempt(0, mutation, tracing.CURRENT.get(), body_bytes)
+        return raised((await self.carry_out([attempt], dry_run=True, source=source))[0])
+
+    async def check(self, mutation: Mutation) -> Problem | None:
+        """Return why a mutation would not be made, None if it would; raises StatusError if it would be refused."""
+        answer = await self.computed(mutation, "", 0)
+        return answer if isinstance(answer, Problem) else None
+
     async def _round(
         self, waiting: Sequence[Attempt], *, dry_run: bool, source: str
     ) -> tuple[dict[int, Answer], list[Attempt]]:

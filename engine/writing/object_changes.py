@@ -16,6 +16,8 @@ from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.values import cluster_ips, resource_versions
+from engine.objects import owner_references
+from engine.objects.owner_references import Propagation
 from engine.writing import cluster_changes, cluster_status
 from engine.writing.mutations import Action, Edit, Edited, Mutated, Problem, StoredState, Target, not_found
 from events import catalogue, keys, kube_objects, limits, policies, records, shapes, specs, times, vocabulary
@@ -25,9 +27,6 @@ from projections.clusters import Cluster
 from projections.documents import field_owners
 from projections.documents.clusters import cluster_document
 from projections.objects import StoredObject
-
-_ORPHAN: Final = "orphan"
-"""The finalizer of an object that is being deleted, but not what belongs to it."""
 
 _DERIVED: Final = ("creationTimestamp", "generation", "resourceVersion", "selfLink", "uid")
 
@@ -170,15 +169,16 @@ class Removal(Struct, frozen=True, kw_only=True):
     """Delete an object; if it has finalizers, only mark it as terminating. Removing its last finalizer then deletes it.
 
     A namespace is only marked, unless ``is_final``: do nothing unless the object is already marked and has no
-    finalizers. ``orphans``: what a template runs in the clusters stays there; if the template is only marked, the
-    finalizer ``orphan`` records this, as in Kubernetes.
+    finalizers. ``propagation`` ``FOREGROUND`` adds a finalizer that the garbage collector removes after it has deleted
+    the dependents. With ``ORPHAN``, what a template runs in the clusters stays there; if the template is only marked,
+    the finalizer ``orphan`` records this, as in Kubernetes.
     """
 
     target: Target
     now_ms: int
     preconditions: Preconditions | None = None
     is_final: bool = False
-    orphans: bool = False
+    propagation: Propagation = Propagation.UNSET
 
     def apply(self, stored: StoredState) -> Mutated | Problem:
         """Return the object, deleted or marked, with the event for that; unchanged if there is nothing to do."""
@@ -186,31 +186,33 @@ class Removal(Struct, frozen=True, kw_only=True):
             return self._apply_to_cluster(stored)
         if stored is None or not _is_same(self.target, stored):
             return not_found(self.target)
-        live = live_object(self.target, stored)
-        self._check(live)
-        version = stored.head.version
-        is_marked = live.is_ending
-        if (
-            self.orphans
-            and self.target.route == "template"
-            and _ORPHAN not in (own := marks.finalizers(live))
-        ):
-            live = live.with_metadata({"finalizers": [*own, _ORPHAN]})
+        before = live_object(self.target, stored)
+        self._check(before)
+        version, is_marked = stored.head.version, before.is_ending
+        live = self._with_finalizer(before)
         stays = _is_awaited(live) or (self.target.route == "namespace" and not self.is_final)
-        if (stays and is_marked) or (self.is_final and (stays or not is_marked)):
+        if (stays and is_marked and live == before) or (self.is_final and (stays or not is_marked)):
             return Mutated(action=Action.UNCHANGED, value=live)
         if not stays:
             event = _deleted(self.target, live, version)
             return Mutated(action=Action.DELETED, value=live, events=(event,))
-        value = live.with_metadata(
-            {
-                "deletionTimestamp": times.to_seconds_text(self.now_ms),
-                "deletionGracePeriodSeconds": 0,
-                "generation": _generation(stored) + 1,
-            }
-        )
+        marks_of_deletion = {
+            "deletionTimestamp": times.to_seconds_text(self.now_ms),
+            "deletionGracePeriodSeconds": 0,
+            "generation": _generation(stored) + 1,
+        }
+        value = live if is_marked else live.with_metadata(marks_of_deletion)
         event = catalogue.BY_ROUTE[self.target.route](manifest=msgspec.Raw(manifest(value)), expects=version)
         return Mutated(action=Action.MARKED, value=value, events=(event,))
+
+    def _with_finalizer(self, live: KubeObject) -> KubeObject:
+        """Return the object with the finalizer of the deletion's propagation instead of another one's."""
+        own = marks.finalizers(live)
+        finalizers = owner_references.while_deleted(own, self.propagation)
+        # Only templates have workloads in the clusters; the dependents have lost their references already.
+        if self.target.route != "template":
+            finalizers = [name for name in finalizers if name != owner_references.ORPHAN or name in own]
+        return live if finalizers == own else live.with_metadata({"finalizers": finalizers})
 
     def _apply_to_cluster(self, stored: Cluster) -> Mutated:
         """Start a cluster's departure; it stays until its workloads have been removed."""
@@ -234,7 +236,7 @@ def _deleted(target: Target, value: KubeObject, expects: int) -> shapes.Event:
     """The event that deletes an object."""
     match target.route:
         case "template":
-            orphans = _ORPHAN in marks.finalizers(value)
+            orphans = owner_references.ORPHAN in marks.finalizers(value)
             return specs.TemplateDeleted(template=target.reference, expects=expects, orphans=orphans)
         case "configuration":
             return policies.ConfigurationDeleted(object=target.reference, expects=expects)
@@ -338,7 +340,7 @@ def is_finalized(value: KubeObject) -> bool:
 
 def _is_awaited(value: KubeObject) -> bool:
     """Whether an object has finalizers that others must remove."""
-    return any(name != _ORPHAN for name in marks.finalizers(value))
+    return any(name != owner_references.ORPHAN for name in marks.finalizers(value))
 
 
 def manifest(value: KubeObject) -> bytes:

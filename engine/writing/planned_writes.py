@@ -9,7 +9,7 @@ from engine.domain.clusters import after, joined
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log import port
 from engine.writing import tracing
-from engine.writing.execution import Appending, Attempt, CurrentObjects, ObjectEvents, WriteExecution, raised
+from engine.writing.execution import Appending, CurrentObjects, ObjectEvents, WriteExecution
 from engine.writing.mutations import Action, Mutated, Mutation, Problem, Target, Written
 from events import kube_objects, shapes
 from events.clusters import ClusterJoined, ClusterLeft
@@ -47,18 +47,22 @@ class PlannedWrites:
         """Return the CustomResourceDefinitions that the changes so far create or replace, as JSON."""
         return [manifest for _, manifest in self.manifests("CustomResourceDefinition")]
 
+    async def check(self, mutation: Mutation) -> Problem | None:
+        """Compute a mutation without making it, as ``WritePath`` says."""
+        return await self._execution.check(mutation)
+
     async def change(
         self, mutation: Mutation, *, source: str, dry_run: bool = False, body_bytes: int = 0
     ) -> Written | Problem:
         """Compute one mutation; ``dry_run`` makes no difference. Raises StatusError if it is refused."""
         del dry_run
-        attempt, target = Attempt(0, mutation, tracing.CURRENT.get(), body_bytes), mutation.target
-        answer = raised((await self._execution.carry_out([attempt], dry_run=True, source=source))[0])
+        answer = await self._execution.computed(mutation, source, body_bytes)
         if isinstance(answer, Written):
             # The events must not expect versions of objects. The log may grow before the plan starts from it, and
             # objects that earlier changes of the plan wrote have no version yet.
-            events = tuple(map(_for_any_version, answer.mutated.events))
-            self.records += self._appending.records_of([ObjectEvents(target, events, attempt.trace)], source)
+            events, target = tuple(map(_for_any_version, answer.mutated.events)), mutation.target
+            written = ObjectEvents(target, events, tracing.CURRENT.get())
+            self.records += self._appending.records_of([written], source)
             await self._current.take(target, answer.mutated)
         return answer
 

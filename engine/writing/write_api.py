@@ -29,7 +29,6 @@ from engine.writing.execution import (
     ObjectEvents,
     Report,
     WriteExecution,
-    raised,
 )
 from engine.writing.mutations import Mutation, Problem, Target, Verdict, Written
 from engine.writing.planned_writes import PlannedWrites
@@ -135,6 +134,10 @@ class WritePath(Protocol):
         """Carry out one mutation; raises StatusError if it is refused."""
         ...
 
+    async def check(self, mutation: Mutation) -> Problem | None:
+        """Return why a mutation would not be made, None if it would; raises StatusError if it would be refused."""
+        ...
+
 
 class WriteApi:
     """Turn changes of objects into events. ``clock_ms`` and ``new_id`` are the only sources of time and randomness.
@@ -167,8 +170,11 @@ class WriteApi:
         """
         if not dry_run:
             return await self._batching.submit(_Queued(mutation, source, tracing.CURRENT.get(), body_bytes))
-        attempt = Attempt(0, mutation, tracing.CURRENT.get(), body_bytes)
-        return raised((await self._execution.carry_out([attempt], dry_run=True, source=source))[0])
+        return await self._execution.computed(mutation, source, body_bytes)
+
+    async def check(self, mutation: Mutation) -> Problem | None:
+        """Compute a mutation without making it, as ``WritePath`` says."""
+        return await self._execution.check(mutation)
 
     async def change_known(self, mutation: Mutation) -> Written:
         """Carry out a mutation; while its outcome is unknown, repeat it, up to ``_TRIES_MAX`` times in all.

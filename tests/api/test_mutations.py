@@ -5,6 +5,7 @@ from msgspec import Struct
 
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import control_plane
+from engine.objects.owner_references import Propagation
 from engine.writing.mutations import Action, Edited, Mutated, Problem, Target, Verdict
 from engine.writing.object_changes import Change, Preconditions, Removal, StatusChange, encode
 from events import specs, times
@@ -80,13 +81,15 @@ def test_object_with_finalizers_is_marked_and_without_is_deleted() -> None:
 
 
 def test_orphaning_removal_leaves_the_workloads_in_the_clusters() -> None:
-    mutated = Removal(target=WEB, now_ms=NOW_MS, orphans=True).apply(finalized())
+    mutated = Removal(target=WEB, now_ms=NOW_MS, propagation=Propagation.ORPHAN).apply(finalized())
     assert isinstance(mutated, Mutated)
     assert mutated.events == (specs.TemplateDeleted(template=WEB.reference, expects=7, orphans=True),)
 
 
 def test_orphaning_removal_is_remembered_until_the_last_finalizer_is_removed() -> None:
-    marked = Removal(target=WEB, now_ms=NOW_MS, orphans=True).apply(finalized("a.example/b"))
+    marked = Removal(target=WEB, now_ms=NOW_MS, propagation=Propagation.ORPHAN).apply(
+        finalized("a.example/b")
+    )
     assert isinstance(marked, Mutated)
     assert marked.value.at("metadata", "finalizers") == ["a.example/b", "orphan"]
     rest = Set({"metadata": {**marked.value.metadata, "finalizers": ["orphan"]}})

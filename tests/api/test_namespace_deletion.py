@@ -15,6 +15,7 @@ from engine.http.services import Services
 from engine.log import port
 from events import records
 from tests.api.servers import NOW_MS, kube_client, serving
+from tests.background import background
 from tests.builders.manifests import config_map
 
 pytestmark = pytest.mark.virtual_time
@@ -23,17 +24,6 @@ PROTECTED = "resourcetemplate.karmada.io/deletion-protected"
 MERGE = {"content-type": "application/merge-patch+json"}
 NAMESPACES = "/api/v1/namespaces"
 SECONDS = 20
-
-
-@asynccontextmanager
-async def running(application: KubeApplication | namespace_deletion.Namespaces) -> AsyncGenerator[None]:
-    stopping = asyncio.Event()
-    task = asyncio.create_task(application.run(stopping))
-    try:
-        yield
-    finally:
-        stopping.set()
-        await task
 
 
 async def create(kube: httpx.AsyncClient, name: str, labels: dict[str, str]) -> None:
@@ -51,7 +41,7 @@ async def test_interrupted_deletion_continues_and_keeps_a_namespace_with_a_prote
         (await kube.delete(f"{NAMESPACES}/leaving")).raise_for_status()
         assert (await kube.get(f"{NAMESPACES}/leaving/configmaps/content")).status_code == 200
 
-        async with running(create_app(services, lambda: NOW_MS)):
+        async with background(create_app(services, lambda: NOW_MS).run()):
             await wait_deleted(kube, "leaving")
         assert (await kube.get(f"{NAMESPACES}/labelled/configmaps/content")).status_code == 200
 
@@ -109,7 +99,7 @@ async def test_deletion_of_an_object_with_an_unknown_outcome_is_repeated(
     async with leaving() as (services, application, kube):
         failed = fail_once(monkeypatch, services, port.OutcomeUnknownError("the broker did not answer"), 0)
         (await kube.delete(f"{NAMESPACES}/leaving")).raise_for_status()
-        async with running(application):
+        async with background(application.run()):
             await wait_deleted(kube, "leaving")
     assert failed
 
@@ -135,7 +125,7 @@ async def test_namespace_is_deleted_in_members_although_the_outcome_of_its_remov
 
         monkeypatch.setattr(services.log, "append", unconfirmed)
         namespaces = namespace_deletion.Namespaces(services.write_api, services, lambda: next(ticks), clear)
-        async with running(namespaces):
+        async with background(namespaces.run(asyncio.Event())):
             await wait_deleted(kube, "leaving")
             await asyncio.sleep(1)
     assert cleared == ["leaving"]
@@ -153,7 +143,7 @@ async def test_deletion_continues_if_it_failed_when_a_protection_ended(
 
         assert (await protect("Always")).status_code == 200
         (await kube.delete(f"{NAMESPACES}/leaving")).raise_for_status()
-        async with running(application):
+        async with background(application.run()):
             await asyncio.sleep(1)
             assert (await kube.get(content)).status_code == 200
             failed = fail_once(monkeypatch, services, port.LogError("the log is away"), 1)
@@ -171,7 +161,7 @@ async def test_deletion_continues_if_a_protection_ends_at_another_server(
         protected, free = ({"metadata": {"labels": {PROTECTED: value}}} for value in ("Always", None))
         (await kube.patch(content, json=protected, headers=MERGE)).raise_for_status()
         (await kube.delete(f"{NAMESPACES}/leaving")).raise_for_status()
-        async with running(application):
+        async with background(application.run()):
             await asyncio.sleep(1)
             assert (await kube.get(content)).status_code == 200
             (await other.patch(content, json=free, headers=MERGE)).raise_for_status()
@@ -181,7 +171,7 @@ async def test_deletion_continues_if_a_protection_ends_at_another_server(
 async def test_namespace_that_returns_within_the_grace_period_keeps_its_contents() -> None:
     async with serving() as services:
         application = create_app(services, lambda: NOW_MS)
-        async with kube_client(services, application) as kube, running(application):
+        async with kube_client(services, application) as kube, background(application.run()):
             await create(kube, "again", {})
             content = f"{NAMESPACES}/again/configmaps/content"
             for finalizers in (["example.com/held"], []):
@@ -199,7 +189,7 @@ async def test_namespace_that_returns_within_the_grace_period_keeps_its_contents
 async def test_events_of_clients_are_deleted_with_their_namespace() -> None:
     async with serving() as services:
         application = create_app(services, lambda: NOW_MS)
-        async with kube_client(services, application) as kube, running(application):
+        async with kube_client(services, application) as kube, background(application.run()):
             for name in ("leaving", "other"):
                 await create(kube, name, {})
                 event = {"metadata": {"name": "seen"}, "involvedObject": {"namespace": name}}
@@ -224,7 +214,7 @@ async def test_correction_of_the_clock_does_not_delay_a_deletion() -> None:
     now_ms = [NOW_MS]
     async with serving() as services:
         application = create_app(services, lambda: now_ms[0])
-        async with kube_client(services, application) as kube, running(application):
+        async with kube_client(services, application) as kube, background(application.run()):
             await create(kube, "leaving", {})
             (await kube.delete(f"{NAMESPACES}/leaving")).raise_for_status()
             now_ms[0] -= 3_600_000

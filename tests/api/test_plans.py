@@ -12,12 +12,14 @@ from engine.http.plans import jobs
 from engine.http.plans.routes import BODY_BYTES_MAX, FAILURES_BYTES_MAX
 from engine.plans.questions import PlanError, Question
 from events import records, topics
+from events.json_values import Json
 from tests.api import story_records
-from tests.api.servers import client, serving
+from tests.api.servers import client, kube_client, serving
 from tests.builders.manifests import definition, deployment, manifest
 
 APPS: Final = "apis/apps/v1/namespaces/default/deployments"
 DEFINITIONS: Final = "apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+GIZMOS: Final = "apis/example.io/v1/namespaces/default/gizmos"
 WEB: Final = {"method": "POST", "path": APPS, "body": deployment("web", 3, "default")}
 
 
@@ -58,13 +60,12 @@ async def test_planned_request_is_predicted_and_not_made() -> None:
 async def test_requests_build_on_the_ones_before() -> None:
     path = f"{APPS}/web"
     patch = {"method": "PATCH", "path": path, "contentType": "application/merge-patch+json"}
-    gizmos = "apis/example.io/v1/namespaces/default/gizmos"
     requests = [
         WEB,
         {**patch, "body": {"metadata": {"labels": {"tier": "front"}}}},
         {**patch, "body": {"spec": {"replicas": 5}}},
         {"method": "POST", "path": DEFINITIONS, "body": definition("gizmos", "Gizmo")},
-        {"method": "POST", "path": gizmos, "body": manifest("example.io/v1", "Gizmo", "one")},
+        {"method": "POST", "path": GIZMOS, "body": manifest("example.io/v1", "Gizmo", "one")},
         {"method": "DELETE", "path": path},
         WEB,
     ]
@@ -77,6 +78,35 @@ async def test_requests_build_on_the_ones_before() -> None:
         assert (third["spec"]["replicas"], third["metadata"]["labels"]) == (5, {"tier": "front"})
         answer = await make(caller, requests=[WEB, WEB])
         assert 'deployments.apps "web" already exists' in answer.json()["error"]["reason"]
+
+
+async def test_deletion_is_planned_with_the_dependents_of_the_object() -> None:
+    maps = "/api/v1/namespaces/default/configmaps"
+    async with serving() as services, client(services) as caller, kube_client(services) as kube:
+        owners: list[Json] = []
+        for name in ("root", "middle", "leaf"):
+            value = manifest("v1", "ConfigMap", name, metadata={"ownerReferences": owners})
+            created = (await kube.post(maps, json=value)).json()
+            uid = created["metadata"]["uid"]
+            owners = [{"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid}]
+        delete = {"method": "DELETE", "path": f"{maps.removeprefix('/')}/root"}
+        plan = await finished(caller, await make(caller, requests=[delete]))
+        assert (await kube.get(f"{maps}/root")).status_code == 200
+    deleted = [event["data"]["template"]["name"] for event in plan["prediction"]["events"]]
+    assert deleted == ["root", "middle", "leaf"]
+
+
+async def test_deletion_of_a_definition_is_planned_with_the_objects_of_its_kind() -> None:
+    async with serving() as services, client(services) as caller, kube_client(services) as kube:
+        for path, value in (
+            (DEFINITIONS, definition("gizmos", "Gizmo")),
+            (GIZMOS, manifest("example.io/v1", "Gizmo", "first")),
+        ):
+            assert (await kube.post(f"/{path}", json=value)).status_code == 201
+        delete = {"method": "DELETE", "path": f"{DEFINITIONS}/gizmos.example.io"}
+        plan = await finished(caller, await make(caller, requests=[delete]))
+    deleted = [event["data"]["template"]["name"] for event in plan["prediction"]["events"]]
+    assert deleted == ["first", "gizmos.example.io"]
 
 
 async def test_bootstrap_object_is_planned_on_an_empty_log() -> None:

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from engine.simulation import garbage_collection, specs
+from engine.objects import owner_references
+from engine.simulation import specs
 from engine.simulation.state import MemberState
 from events import clusters, shapes
 from events.json_values import Json
@@ -17,7 +18,7 @@ _METADATA: Final[Json] = {"name": "owner", "namespace": "default"}
 _OWNER: Final[Json] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _METADATA}
 _ENDING: Final[Json] = {
     "deletionTimestamp": "2026-01-01T00:00:00Z",
-    "finalizers": [garbage_collection.FOREGROUND],
+    "finalizers": [owner_references.FOREGROUND],
 }
 
 

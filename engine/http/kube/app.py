@@ -5,7 +5,8 @@ Requests are authenticated by client certificate or token, and authorized by RBA
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from http import HTTPStatus
 from typing import Final
 
@@ -16,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
 from engine import diagnostics
+from engine.controllers.garbage_collection import GarbageCollection
 from engine.controllers.namespace_deletion import Namespaces
 from engine.http import incoming_requests
 from engine.http.incoming_requests import Hosts, traced
@@ -24,6 +26,7 @@ from engine.http.kube.access import Authorizer, Users
 from engine.http.kube.account_tokens import AccountTokens
 from engine.http.kube.bootstrap_objects import CLUSTER_INFO_PATH, BootstrapObjects
 from engine.http.kube.control_plane import ControlPlane
+from engine.http.kube.deletion_requests import DeletionRequests
 from engine.http.kube.derived_fields import Showing
 from engine.http.kube.kubernetes_events.client_writes import EventWrites
 from engine.http.kube.line_streams import Lines
@@ -32,7 +35,7 @@ from engine.http.kube.members.planes import MemberPlanes
 from engine.http.kube.members.search import Proxying, Search
 from engine.http.kube.rate_limits import Limits, Meter
 from engine.http.kube.reviews import Reviews
-from engine.http.kube.routing import Guard, KubeApi
+from engine.http.kube.routing import Guard, KubeApi, WriteHandlers
 from engine.http.kube.watches import Watching
 from engine.http.kube.write_modes import WriteMode
 from engine.http.kube.write_requests import WriteRequests
@@ -64,18 +67,18 @@ class KubeApplication:
         known: Users,
         meter: Meter,
         allowed_hosts: Hosts,
-        namespaces: Namespaces,
+        controllers: Sequence[Callable[[], Awaitable[None]]],
     ) -> None:
         self.plane = plane
         self._api = api
         self._known = known
         self._meter = meter
         self._hosts = allowed_hosts
-        self._namespaces = namespaces
+        self._controllers = controllers
 
-    async def run(self, stopping: asyncio.Event) -> None:
-        """Complete deletions of namespaces in the background until the process stops."""
-        await self._namespaces.run(stopping)
+    async def run(self) -> None:
+        """Complete deletions in the background until the process stops."""
+        await asyncio.gather(*(controller() for controller in self._controllers))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -152,11 +155,14 @@ def create_app(
     namespaces = Namespaces(
         mode.write_api, services, clock_ms, planes.delete_namespace, mode.grace_ms, remove_events
     )
+    garbage = GarbageCollection(services, plane, mode.write_api, clock_ms)
+    deletions = DeletionRequests(mode, plane, clock_ms, namespaces, garbage, event_writes)
+    writing = WriteRequests(mode, plane, clock_ms, authorizer, namespaces, event_writes)
     guard = authorizer.check_request
     api = KubeApi(
         plane,
         Watching(services, plane, clock_ms, bounds),
-        WriteRequests(mode, plane, clock_ms, authorizer, namespaces, event_writes),
+        WriteHandlers(writing.write, deletions.delete, deletions.delete_all),
         clock_ms,
         parts={
             ("clusters.cluster.karmada.io", "proxy"): member_apis.answer,
@@ -169,7 +175,10 @@ def create_app(
         guard=_without_writes(guard, mode.refusal) if mode.refusal else guard,
     )
     meter = Meter(bounds, time.monotonic)
-    return KubeApplication(api, plane, known, meter, Hosts(services.hosts), namespaces)
+    namespace_controller = partial(namespaces.run, services.stopping)
+    # The objects of an observed control plane have their owners there, and its own controller deletes them.
+    controllers = (namespace_controller,) if mode.refusal else (namespace_controller, garbage.run)
+    return KubeApplication(api, plane, known, meter, Hosts(services.hosts), controllers)
 
 
 def _without_writes(guard: Guard, reason: str) -> Guard:

@@ -23,6 +23,7 @@ from engine.kubeapi.schema.types.parsing import resolved
 from engine.kubeapi.wire import protobuf
 from engine.objects import manifests
 from engine.objects.manifest_limits import Limits
+from engine.objects.owner_references import Propagation
 from events import limits, records
 from events.json_values import DECODING_ERRORS, Json, as_object, object_at
 from events.kube_objects import KubeObject
@@ -50,7 +51,9 @@ _EVICTION: Final = Resource(
     singular="eviction",
     schema=Named(name="policy.Eviction"),
 )
-_POLICIES: Final = ("Foreground", "Background", "Orphan")
+_POLICIES: Final = (Propagation.FOREGROUND, Propagation.BACKGROUND, Propagation.ORPHAN)
+_OF_FIELD: Final = (Propagation.BACKGROUND, Propagation.ORPHAN)
+"""The propagations that the deprecated field ``orphanDependents`` means, if it is false or true."""
 
 
 class _CutError(StatusError):
@@ -152,13 +155,11 @@ def _json_of(raw: bytes, resource: Resource) -> Json:
 class DeleteOptions(Struct, frozen=True, kw_only=True):
     """The options of a deletion.
 
-    With ``orphans`` the API server keeps the dependents of the object; with ``is_foreground`` it deletes the dependents
-    before the object. ``uid`` and ``resource_version`` are those that the object must have, empty for any.
+    ``uid`` and ``resource_version`` are those that the object must have, empty for any.
     """
 
     dry_run: bool = False
-    orphans: bool = False
-    is_foreground: bool = False
+    propagation: Propagation = Propagation.UNSET
     uid: str = ""
     resource_version: str = ""
 
@@ -179,7 +180,8 @@ async def eviction_options(request: Request) -> DeleteOptions:
 
 def _checked(fields: Json, request: Request) -> DeleteOptions:
     policy, dry_run = fields.get("propagationPolicy"), fields.get("dryRun")
-    if policy is not None and fields.get("orphanDependents") is not None:
+    orphans = fields.get("orphanDependents")
+    if policy is not None and orphans is not None:
         detail = "orphanDependents and deletionPropagation cannot be both set"
         cause = causes.invalid("propagationPolicy", policy, detail)
         raise status_objects.invalid_options(_DELETION, cause)
@@ -191,8 +193,7 @@ def _checked(fields: Json, request: Request) -> DeleteOptions:
     required = object_at(fields, "preconditions")
     return DeleteOptions(
         dry_run=dry_run == ["All"] or query(request).dry_run,
-        orphans=policy == "Orphan" or fields.get("orphanDependents") is True,
-        is_foreground=policy == "Foreground",
+        propagation=_OF_FIELD[orphans is True] if orphans is not None else Propagation(policy or ""),
         uid=str(required.get("uid") or ""),
         resource_version=str(required.get("resourceVersion") or ""),
     )

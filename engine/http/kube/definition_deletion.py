@@ -26,7 +26,7 @@ async def delete_objects(
     Raises StatusError: 409 if some of them remain, 403 if one is protected against deletion.
     """
     name, now_ms = removal.target.name, removal.now_ms
-    if isinstance(await write_api.change(removal, dry_run=True, source=CLIENT_SOURCE), Problem):
+    if await write_api.check(removal) is not None:
         return
     remaining = 0
     for kind in (await plane.catalogue()).resources:

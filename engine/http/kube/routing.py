@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final, Protocol
 
 import msgspec
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
@@ -84,25 +85,20 @@ class Watches(Protocol):
         ...
 
 
-class WriteHandlers(Protocol):
-    """The write requests of an API. All raise StatusError."""
+class WriteHandlers(Struct, frozen=True):
+    """The write requests of an API. All raise StatusError.
 
-    async def write(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
-        """Handle POST to a collection, and PUT and PATCH of an object or subresource."""
-        ...
+    - ``write``: POST to a collection, and PUT and PATCH of an object or subresource.
+    - ``delete``: DELETE of an object.
+    - ``delete_all``: DELETE of a collection; it gets the objects that the selectors chose.
+    """
 
-    async def delete(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
-        """Handle DELETE of an object."""
-        ...
-
-    async def delete_all(
-        self, request: Request, resource: Resource, api_path: ApiPath, fitting: list[KubeObject]
-    ) -> Response:
-        """Handle DELETE of a collection; ``fitting`` are the objects that the selectors chose."""
-        ...
+    write: Verb
+    delete: Verb
+    delete_all: Callable[[Request, Resource, ApiPath, list[KubeObject]], Awaitable[Response]]
 
 
-class _Position(msgspec.Struct, frozen=True, array_like=True):
+class _Position(Struct, frozen=True, array_like=True):
     """Continue token: the key to continue after, the resourceVersion of the first page, and how many objects follow."""
 
     after: str

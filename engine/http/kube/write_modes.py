@@ -35,6 +35,11 @@ class WriteMode(Struct, frozen=True, kw_only=True):
     grace_ms: int = 0
     definitions: Callable[[], Sequence[bytes]] = tuple
 
+    @property
+    def is_planned(self) -> bool:
+        """Whether writes are only computed; then no controller completes deletions later."""
+        return isinstance(self.write_api, PlannedWrites)
+
 
 def served(services: Services, clock_ms: Callable[[], int]) -> WriteMode:
     """Return the mode of a server, which writes to the log."""

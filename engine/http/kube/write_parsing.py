@@ -15,7 +15,7 @@ from engine import loop_share
 from engine.http import incoming_requests
 from engine.http.kube import access, bodies, requests
 from engine.karmada.default_tolerations import TolerationSeconds
-from engine.kubeapi.conversion import scales
+from engine.kubeapi.conversion import scales, versions
 from engine.kubeapi.errors import causes, status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.patching import managed_fields
@@ -26,6 +26,7 @@ from engine.writing.edits.objects import SCALE, STATUSES, Creation, Replacement,
 from engine.writing.edits.patching import Patch, check_patch_type, is_expanding
 from engine.writing.edits.scale import ScaleApplication, ScalePatch, ScaleReplacement
 from engine.writing.edits.status import StatusApplication, StatusPatch, StatusReplacement
+from engine.writing.mutations import Target
 from events import vocabulary
 from events.kube_objects import KubeObject
 
@@ -71,6 +72,16 @@ class WriteRequest(Struct, frozen=True, kw_only=True):
     method: str
     body_bytes: int
     prefix: str = ""
+
+    @property
+    def target(self) -> Target:
+        """The object to write, in the version in which its kind is stored."""
+        return Target(
+            api_version=versions.stored(self.resource).api_version,
+            kind=self.resource.kind,
+            namespace=self.writer.namespace,
+            name=self.writer.name,
+        )
 
 
 class Parsing:

@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from engine.controllers.namespace_deletion import Namespaces
-from engine.domain import marks, namespaces
-from engine.http.kube import bodies, definition_deletion, list_responses, rendering, requests
+from engine.domain import marks
+from engine.http.kube import rendering
 from engine.http.kube.access import Authorizer
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.kubernetes_events.client_writes import EventWrites
@@ -20,9 +20,7 @@ from engine.http.kube.write_warnings import Relabelling, of_kinds
 from engine.karmada import unsupported
 from engine.kubeapi.conversion import scales, versions
 from engine.kubeapi.errors import status_objects
-from engine.kubeapi.errors.status_objects import Status
 from engine.kubeapi.patching import managed_fields
-from engine.kubeapi.schema.custom_kinds import DEFINITIONS
 from engine.kubeapi.schema.resources import ApiPath, Resource
 from engine.writing import object_changes
 from engine.writing.edits import binding_changes, certificate_requests
@@ -31,7 +29,7 @@ from engine.writing.edits.objects import SCALE, STATUS, STATUSES, RequestedEdit
 from engine.writing.edits.preconditions import AheadError
 from engine.writing.edits.status import DerivedStatus
 from engine.writing.mutations import Action, Problem, Target, Verdict, Written
-from engine.writing.object_changes import Change, Preconditions, Removal, StatusChange
+from engine.writing.object_changes import Change, StatusChange
 from engine.writing.write_api import CLIENT_SOURCE
 from events import times
 from events.json_values import Json, object_at
@@ -40,21 +38,7 @@ from events.validation import known_kinds as kinds
 from projections.documents import field_owners
 from projections.documents import objects as documents
 
-_PLAIN: Final = requests.Form()
 _NOT_KEPT: Final = "the status was not changed: only members and the engine report it"
-_DELETES_RETURN_OBJECT: Final = frozenset(
-    {
-        "persistentvolumeclaims",
-        "persistentvolumes",
-        "podtemplates",
-        "resourcequotas",
-        "serviceaccounts",
-        "services",
-        "storageclasses.storage.k8s.io",
-    }
-)
-"""Kinds whose DELETE returns the deleted object instead of a Status, as their registries in Kubernetes do."""
-
 _MEMBERS_OWN: Final = ("pods",)
 """Kinds whose status only members report. Nodes are excluded: in the control plane, their creator writes it."""
 
@@ -94,74 +78,6 @@ class WriteRequests:
             warnings = write.warnings + written.mutated.warnings
             return rendering.answer(scales.scale_of(write.resource, value).document, warnings=warnings)
         return await self._change(write, edit)
-
-    async def delete(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
-        """Handle DELETE of an object."""
-        write = self._parsing.read(request, resource, api_path, api_path.name, api_path.namespace)
-        options = await bodies.deletion_options(request)
-        removed = await self._remove(write, options)
-        return rendering.deletion(removed)
-
-    async def delete_all(
-        self, request: Request, resource: Resource, api_path: ApiPath, fitting: list[KubeObject]
-    ) -> Response:
-        """Handle DELETE of a collection; ``fitting`` are the objects that the selectors chose."""
-        options = await bodies.deletion_options(request)
-        for value in fitting:
-            namespace, name = value.key
-            write = self._parsing.read(request, resource, api_path, name, namespace)
-            if await self._plane.is_bootstrap_object(resource, namespace, name):
-                continue
-            with status_objects.already_gone():
-                await self._remove(write, options)
-        number = str(await self._plane.number())
-        return await list_responses.answer(
-            resource, fitting, _PLAIN, self._clock_ms(), {"resourceVersion": number}
-        )
-
-    async def _remove(self, write: WriteRequest, options: bodies.DeleteOptions) -> Status | KubeObject:
-        """Delete an object; return the Status or object for the response."""
-        resource, target, dry_run = write.resource, _target(write), options.dry_run
-        preconditions = Preconditions(
-            resource=resource,
-            uid=options.uid,
-            resource_version=options.resource_version,
-            # Another replica may have returned a version that this server does not know yet.
-            newest=await self._plane.newest() if options.resource_version else 0,
-        )
-        if resource.is_event and self._event_writes is not None:
-            return await self._event_writes.remove(write, preconditions, dry_run=dry_run)
-        if await self._plane.get(resource, target.namespace, target.name) is not None:
-            _check_written_kind(target, resource)
-        check_reserved(target, write.user)
-        is_namespace = target.route == "namespace"
-        is_bootstrap = await self._plane.is_bootstrap_object(resource, target.namespace, target.name)
-        if is_bootstrap or (is_namespace and target.name in namespaces.BUILT_IN):
-            reason = "this namespace may not be deleted" if is_namespace else "it is a built-in object"
-            raise status_objects.forbidden(resource, target.name, reason)
-
-        is_namespace_gone = False
-        if is_namespace and not dry_run:
-            answer, is_namespace_gone = await self._namespaces.end(target, preconditions)
-        else:
-            now_ms, orphans = self._clock_ms(), options.orphans
-            removal = Removal(target=target, preconditions=preconditions, now_ms=now_ms, orphans=orphans)
-            if resource.qualified == DEFINITIONS and not dry_run:
-                await definition_deletion.delete_objects(resource, removal, self._plane, self._write_api)
-            answer = await self._write_api.change(removal, dry_run=dry_run, source=CLIENT_SOURCE)
-        written = _written(answer, resource, target.name)
-        removed = written.mutated.value
-        is_gone = is_namespace_gone or written.mutated.action == Action.DELETED
-        if is_gone and resource.qualified not in _DELETES_RETURN_OBJECT:
-            return status_objects.deleted(resource, target.name, removed.uid)
-        if is_gone and written.resource_version:
-            removed = removed.with_metadata({"resourceVersion": str(written.resource_version)})
-        if is_gone:
-            return self._plane.shown(resource, removed)
-        current = await self._plane.current(resource, target.namespace, target.name)
-        if current is not None and current.is_ending:
-            return current
-        return self._as_shown(removed, current, write)
 
     async def _status(self, write: WriteRequest, edit: RequestedEdit) -> Response:
         """Write a status; if clients may not write this kind's status, respond with a warning instead."""
@@ -220,7 +136,7 @@ class WriteRequests:
         warnings += await of_kinds(self._plane, value)
         if write.query.dry_run and self._forecasts is not None:
             warnings += await self._forecasts.warnings(
-                value, _target(write), written.mutated.events, CLIENT_SOURCE
+                value, write.target, written.mutated.events, CLIENT_SOURCE
             )
         return rendering.answer(body, code, warnings)
 
@@ -241,7 +157,7 @@ class WriteRequests:
         change, edited = binding_changes.read(resource, binding, structs.replace(edit, writer=writer))
         if not change.is_empty:
             answer = await self._write_api.change(change, dry_run=write.query.dry_run, source=CLIENT_SOURCE)
-            _written(answer, resource, api_path.name)
+            checked(answer, resource, api_path.name)
             # Only the request is recorded; the binding changes once its owner shard has decided.
             binding = edited.value
         body = rendering.render_object(resource, binding, write.form, self._clock_ms())
@@ -251,7 +167,7 @@ class WriteRequests:
         self, write: WriteRequest, edit: RequestedEdit, relabelling: Relabelling | None = None
     ) -> tuple[KubeObject, Written]:
         """Write an edited object; return the object after the write, and the result of the write API."""
-        resource, target, dry_run = write.resource, _target(write), write.query.dry_run
+        resource, target, dry_run = write.resource, write.target, write.query.dry_run
         written = await self._submit(write, target, edit, relabelling)
         mutated = written.mutated
         if not dry_run and mutated.action == Action.DELETED and target.namespace:
@@ -269,14 +185,15 @@ class WriteRequests:
         value = await self._plane.current(resource, target.namespace, target.name)
         if value is not None and not dry_run and mutated.action != Action.DELETED:
             return value, written
-        return self._as_shown(mutated.value, value, write), written
+        computed = unstored(mutated.value, value, write, self._clock_ms())
+        return self._plane.shown(resource, computed), written
 
     async def _submit(
         self, write: WriteRequest, target: Target, edit: RequestedEdit, relabelling: Relabelling | None
     ) -> Written:
         """Submit an edit to the write API, within the user's rights."""
         resource = write.resource
-        _check_written_kind(target, resource)
+        check_written_kind(target, resource)
         check_reserved(target, write.user)
         permission = await self._permission(write)
         authorized = AuthorizedEdit(
@@ -293,7 +210,7 @@ class WriteRequests:
             writer = structs.replace(edit.writer, newest=await self._plane.newest())
             known = structs.replace(authorized, edit=structs.replace(edit, writer=writer))
             answer = await self._changed(write, target, known)
-        return _written(answer, resource, target.name)
+        return checked(answer, resource, target.name)
 
     async def _permission(self, write: WriteRequest) -> Permission:
         rights = None if write.user.is_master else await self._authorizer.rights()
@@ -329,34 +246,6 @@ class WriteRequests:
             change, dry_run=write.query.dry_run, source=CLIENT_SOURCE, body_bytes=write.body_bytes
         )
 
-    def _as_shown(self, outcome: KubeObject, current: KubeObject | None, write: WriteRequest) -> KubeObject:
-        """Render the result of a write that was not stored; add the labels and status that the engine derives."""
-        resource, current_metadata = write.resource, {} if current is None else current.metadata
-        metadata = dict(outcome.metadata)
-        for name in ("labels", "annotations"):
-            current_texts = object_at(current_metadata, name)
-            texts = {**object_at(metadata, name)}
-            texts |= {mark: text for mark, text in current_texts.items() if mark in marks.CLAIMS}
-            if texts:
-                metadata[name] = texts
-        if "resourceVersion" in current_metadata:
-            metadata["resourceVersion"] = current_metadata["resourceVersion"]
-        new: Json = {
-            "uid": str(uuid.uuid4()),
-            "creationTimestamp": times.to_seconds_text(self._clock_ms()),
-            "name": write.writer.name,
-        }
-        head: Json = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": new | metadata}
-        value = outcome.with_fields(head)
-        if resource.qualified == "namespaces":
-            return self._plane.shown(resource, documents.as_namespace(value))
-        if write.path.part in STATUSES or _has_status(resource) or _begins_with_status(resource):
-            return self._plane.shown(resource, value)
-        begun = {} if current is None else current.object_at("status")
-        return self._plane.shown(
-            resource, value.with_fields({"status": begun}) if begun else value.without_fields("status")
-        )
-
 
 def _has_status(resource: Resource) -> bool:
     """Whether the status is written with the object: a custom kind without a status subresource."""
@@ -367,16 +256,7 @@ def _begins_with_status(resource: Resource) -> bool:
     return resource.qualified == certificate_requests.RESOURCE
 
 
-def _target(write: WriteRequest) -> Target:
-    return Target(
-        api_version=versions.stored(write.resource).api_version,
-        kind=write.resource.kind,
-        namespace=write.writer.namespace,
-        name=write.writer.name,
-    )
-
-
-def _check_written_kind(target: Target, resource: Resource) -> None:
+def check_written_kind(target: Target, resource: Resource) -> None:
     """Raise StatusError (403) for kinds that clients neither write nor delete."""
     reason = kinds.refused(target.api_version, target.kind)
     if not reason and resource.is_event:
@@ -385,7 +265,7 @@ def _check_written_kind(target: Target, resource: Resource) -> None:
         raise status_objects.forbidden(resource, target.name, reason)
 
 
-def _written(answer: Written | Problem, resource: Resource, name: str) -> Written:
+def checked(answer: Written | Problem, resource: Resource, name: str) -> Written:
     """Return the result of a write; raise StatusError if the write API did not carry out the change."""
     if isinstance(answer, Written):
         return answer
@@ -396,3 +276,30 @@ def _written(answer: Written | Problem, resource: Resource, name: str) -> Writte
             raise status_objects.not_found(resource, name)
         case Verdict.UNKNOWN:
             raise status_objects.timed_out(f"{answer.reason}; check whether the change was made, then retry")
+
+
+def unstored(outcome: KubeObject, current: KubeObject | None, write: WriteRequest, now_ms: int) -> KubeObject:
+    """Return the result of a write that was not stored, with the labels and status that the engine derives."""
+    resource, current_metadata = write.resource, {} if current is None else current.metadata
+    metadata = dict(outcome.metadata)
+    for name in ("labels", "annotations"):
+        current_texts = object_at(current_metadata, name)
+        texts = {**object_at(metadata, name)}
+        texts |= {mark: text for mark, text in current_texts.items() if mark in marks.CLAIMS}
+        if texts:
+            metadata[name] = texts
+    if "resourceVersion" in current_metadata:
+        metadata["resourceVersion"] = current_metadata["resourceVersion"]
+    new: Json = {
+        "uid": str(uuid.uuid4()),
+        "creationTimestamp": times.to_seconds_text(now_ms),
+        "name": write.writer.name,
+    }
+    head: Json = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": new | metadata}
+    value = outcome.with_fields(head)
+    if resource.qualified == "namespaces":
+        return documents.as_namespace(value)
+    if write.path.part in STATUSES or _has_status(resource) or _begins_with_status(resource):
+        return value
+    begun = {} if current is None else current.object_at("status")
+    return value.with_fields({"status": begun}) if begun else value.without_fields("status")

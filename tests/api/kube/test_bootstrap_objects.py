@@ -95,7 +95,7 @@ async def test_contents_of_a_namespace_have_its_age_and_version_and_are_replaced
             assert account.resource_version == shop.resource_version
             contents.append(account)
             assert (await client.delete(f"{API}/namespaces/shop")).is_success
-            async with background(create_app(services, lambda: NOW_MS).run(asyncio.Event())):
+            async with background(create_app(services, lambda: NOW_MS).run()):
                 # The deletion has no event.
                 while await read(client, f"{API}/namespaces/shop") is not None:  # noqa: ASYNC110
                     await asyncio.sleep(0.01)

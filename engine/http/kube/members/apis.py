@@ -20,7 +20,7 @@ from engine.http.kube.members.plane import MemberPlane
 from engine.http.kube.members.planes import MemberPlanes, rights_in
 from engine.http.kube.members.watches import MemberWatches
 from engine.http.kube.members.writes import MemberWrites
-from engine.http.kube.routing import Guard, KubeApi, Verb
+from engine.http.kube.routing import Guard, KubeApi, Verb, WriteHandlers
 from engine.http.tunnels import Call, IncompleteError, NotReachableError, Reply, Tunnels, UnansweredError
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
@@ -159,7 +159,7 @@ class MemberApis:
         return KubeApi(
             plane,
             MemberWatches(plane, self._clock_ms, self._reads.stopping),
-            writes,
+            WriteHandlers(writes.write, writes.delete, writes.delete_all),
             self._clock_ms,
             parts={
                 ("pods", "eviction"): writes.evict,

@@ -25,6 +25,7 @@ from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Status, StatusError
 from engine.kubeapi.rights.rbac import Rights, User
 from engine.kubeapi.schema.resources import ApiPath, Resource
+from engine.objects.owner_references import Propagation
 from engine.simulation import disruption_budgets, garbage_collection, kept_fields, lists, quotas
 from engine.simulation.state import Unmanaged
 from engine.works import templates
@@ -96,7 +97,7 @@ class MemberWrites:
             if found_pod is not None and not disruption_budgets.allows(self._plane.state(), found_pod):
                 message = "Cannot evict pod as it would violate the pod's disruption budget."
                 raise StatusError(429, "TooManyRequests", message)
-            required = structs.replace(options, orphans=False, is_foreground=False)
+            required = structs.replace(options, propagation=Propagation.UNSET)
             await self._remove(resource, api_path.namespace, api_path.name, required)
         return rendering.answer(
             {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}, 201
@@ -177,8 +178,7 @@ class MemberWrites:
             ref,
             versions.to_stored(resource, live),
             self._clock_ms(),
-            is_orphaning=options.orphans,
-            is_foreground=options.is_foreground,
+            propagation=options.propagation,
         )
         writes = deletion.writes
         if deletion.marked is not None:
