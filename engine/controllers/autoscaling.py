@@ -6,28 +6,24 @@ become the sum of what its members run. Label and replicas are written like a cl
 views: if several servers write, the first write wins and the others change nothing.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Final, NamedTuple
 
 from engine import diagnostics
-from engine.controllers import writes
-from engine.controllers.writes import Objects
+from engine.controllers.controller import Access, Controller
 from engine.domain import marks
 from engine.kubeapi.patching import managed_fields
 from engine.writing.edits.objects import Writer
 from engine.writing.edits.patching import MERGE_PATCH, Patch
 from engine.writing.mutations import Target
 from engine.writing.object_changes import Change
-from engine.writing.read_side import ReadSide
-from engine.writing.write_api import WritePath
 from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
 from projections import autoscaling, changes
 from projections.autoscaling import ScaleTarget, Span, Template
 from projections.port import Rows
 
-SOURCE: Final = "/reballast/autoscaling"
 MARKER: Final = "hpa-scale-target-marker"
 """Field manager of the label; only a label that this manager owns is removed."""
 
@@ -43,27 +39,15 @@ class _Write(NamedTuple):
     patch: Json
 
 
-class Autoscaling:
+class Autoscaling(Controller):
     """Follows the views and writes templates; call ``run`` once."""
 
-    def __init__(
-        self, reads: ReadSide, objects: Objects, write_api: WritePath, clock_ms: Callable[[], int]
-    ) -> None:
-        self._reads = reads
-        self._objects = objects
-        self._clock_ms = clock_ms
-        self._writes = writes.ControllerWrites(reads.log, write_api, clock_ms, SOURCE)
-        self._targets: dict[int, ScaleTarget] = {}
+    SOURCE = "/reballast/autoscaling"
+    ACTIVITY = "autoscaling"
 
-    async def run(self) -> None:
-        """Process changes until the server stops; after a failed read or append start again."""
-        await writes.follow(
-            self._reads,
-            self.turn,
-            lambda: None,
-            self._clock_ms,
-            lambda reason: _log.warning("autoscaling stalled", reason=reason),
-        )
+    def __init__(self, access: Access) -> None:
+        super().__init__(access)
+        self._targets: dict[int, ScaleTarget] = {}
 
     async def turn(self, after: int) -> int:
         """Process the changes after a sequence number (all objects if negative); return the last one that is processed.
@@ -116,7 +100,7 @@ class Autoscaling:
         def patched(writer: Writer) -> Change:
             return Change(target=target, edit=Patch(writer, MERGE_PATCH, write.patch), resource=resource)
 
-        if reason := await self._writes.change(resource, target, write.manager, patched):
+        if reason := await self.carry_out(resource, target, write.manager, patched):
             # Another client wrote first; the next turn processes its write like any other change.
             _log.info("template not written", kind=target.kind, name=target.name, reason=reason)
 

@@ -14,8 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from engine import diagnostics
-from engine.controllers import writes
-from engine.controllers.writes import Objects
+from engine.controllers.controller import Access, Controller
 from engine.kubeapi.schema.resources import Resource
 from engine.kubeapi.values import schedules
 from engine.writing.edits.objects import RequestedEdit, Writer
@@ -24,8 +23,6 @@ from engine.writing.edits.scale import ScalePatch
 from engine.writing.edits.status import StatusPatch
 from engine.writing.mutations import Edited, Target
 from engine.writing.object_changes import Change, StatusChange
-from engine.writing.read_side import ReadSide
-from engine.writing.write_api import WritePath
 from events import times
 from events.json_values import Json, objects_at
 from events.kube_objects import KubeObject
@@ -33,7 +30,6 @@ from events.validation.known_kinds import AUTOSCALING_GROUP
 from projections import changes, objects
 from projections.port import Rows
 
-SOURCE: Final = "/reballast/cron-scaling"
 MANAGER: Final = "cronfederatedhpa-controller"
 _KIND: Final = "CronFederatedHPA"
 _CHANGED: Final = (changes.kind_of(AUTOSCALING_GROUP, _KIND),)
@@ -135,16 +131,14 @@ class _Recording(RequestedEdit, frozen=True):
         return StatusPatch(self.writer, MERGE_PATCH, patch).apply(live)
 
 
-class CronScaling:
+class CronScaling(Controller):
     """Follows the views and scales targets at the times of their rules; call ``run`` once."""
 
-    def __init__(
-        self, reads: ReadSide, objects: Objects, write_api: WritePath, clock_ms: Callable[[], int]
-    ) -> None:
-        self._reads = reads
-        self._objects = objects
-        self._clock_ms = clock_ms
-        self._writes = writes.ControllerWrites(reads.log, write_api, clock_ms, SOURCE)
+    SOURCE = "/reballast/cron-scaling"
+    ACTIVITY = "cron scaling"
+
+    def __init__(self, access: Access) -> None:
+        super().__init__(access)
         self._jobs: list[tuple[int, Job]] = []
         self._now_ms = 0
         """Time of the last turn, in milliseconds since 1970."""
@@ -152,15 +146,9 @@ class CronScaling:
         self._unshown: set[tuple[str, str]] = set()
         """Namespaces and names of scalers whose status may lack the next times of their rules."""
 
-    async def run(self) -> None:
-        """Scale targets until the server stops; after a failed read or append start again."""
-        await writes.follow(
-            self._reads,
-            self.turn,
-            lambda: min((due_ms for due_ms, _ in self._jobs if due_ms < _NEVER_MS), default=None),
-            self._clock_ms,
-            lambda reason: _log.warning("cron scaling stalled", reason=reason),
-        )
+    def due_ms(self) -> int | None:
+        """Return when the next rule is due."""
+        return min((due_ms for due_ms, _ in self._jobs if due_ms < _NEVER_MS), default=None)
 
     async def turn(self, after: int) -> int:
         """Process the changes after a sequence number (negative: everything), then carry out the rules that are due.
@@ -222,7 +210,7 @@ class CronScaling:
         def recorded(writer: Writer) -> StatusChange:
             return StatusChange(target=target, edit=_Recording(writer, histories))
 
-        if reason := await self._writes.change(resource, target, MANAGER, recorded):
+        if reason := await self.carry_out(resource, target, MANAGER, recorded):
             _log.info("history of a scaler not recorded", scaler=scaler.name, reason=reason)
 
     async def _execute(self, execution: _Execution) -> None:
@@ -242,9 +230,9 @@ class CronScaling:
         if resource is None:
             return f"there is no kind {reference.kind} of {reference.api_version}"
         target = _target(reference.api_version, reference.kind, job.namespace, reference.name)
-        return await self._changed(resource, target, job)
+        return await self._scaled(resource, target, job)
 
-    async def _changed(self, resource: Resource, target: Target, job: Job) -> str:
+    async def _scaled(self, resource: Resource, target: Target, job: Job) -> str:
         is_limited = (target.api_version, target.kind) == (AUTOSCALING_GROUP, "FederatedHPA")
         if not is_limited and resource.subresource("scale") is None:
             return f"objects of the kind {target.kind} have no scale"
@@ -260,7 +248,7 @@ class CronScaling:
             )
             return Change(target=target, edit=edit, resource=resource)
 
-        return await self._writes.change(resource, target, MANAGER, scaled)
+        return await self.carry_out(resource, target, MANAGER, scaled)
 
 
 async def _scheduled(jobs: list[Job], now_ms: int) -> list[tuple[int, Job]]:

@@ -4,26 +4,21 @@ As in Karmada, the controller of the control plane deletes the template, and so 
 without the field. Every server deletes: the first deletion wins, and the others find no such Job.
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import Final
 
 from engine import diagnostics
-from engine.controllers import writes
-from engine.controllers.writes import Objects
+from engine.controllers.controller import Access, Controller
 from engine.kubeapi.schema.resources import Resource
 from engine.writing.edits.objects import Writer
 from engine.writing.mutations import Target
 from engine.writing.object_changes import Preconditions, Removal
-from engine.writing.read_side import ReadSide
-from engine.writing.write_api import WritePath
 from events import job_statuses, times, vocabulary
 from events.json_values import as_text
 from events.kube_objects import KubeObject
 from projections import changes, object_tables
 from projections.port import Rows
 
-SOURCE: Final = "/reballast/finished-jobs"
 MANAGER: Final = "ttl-after-finished-controller"
 _JOB: Final = object_tables.Kind(*vocabulary.JOB)
 _TTL: Final = "ttlSecondsAfterFinished"
@@ -33,28 +28,20 @@ _Name = tuple[str, str]
 _log = diagnostics.logger(__name__)
 
 
-class FinishedJobs:
+class FinishedJobs(Controller):
     """Follows the views and deletes Jobs; call ``run`` once."""
 
-    def __init__(
-        self, reads: ReadSide, jobs: Objects, write_api: WritePath, clock_ms: Callable[[], int]
-    ) -> None:
-        self._reads = reads
-        self._jobs = jobs
-        self._clock_ms = clock_ms
-        self._writes = writes.ControllerWrites(reads.log, write_api, clock_ms, SOURCE)
+    SOURCE = "/reballast/finished-jobs"
+    ACTIVITY = "deletion of finished jobs"
+
+    def __init__(self, access: Access) -> None:
+        super().__init__(access)
         self._dues: dict[_Name, int] = {}
         """When finished Jobs have to be deleted, in milliseconds since 1970."""
 
-    async def run(self) -> None:
-        """Delete Jobs until the server stops; after a failed read or append start again."""
-        await writes.follow(
-            self._reads,
-            self.turn,
-            lambda: min(self._dues.values(), default=None),
-            self._clock_ms,
-            lambda reason: _log.warning("deletion of finished jobs stalled", reason=reason),
-        )
+    def due_ms(self) -> int | None:
+        """Return when the next Job has to be deleted."""
+        return min(self._dues.values(), default=None)
 
     async def turn(self, after: int) -> int:
         """Look at the Jobs that changed after a sequence number (negative: at all), then delete those that are due.
@@ -62,7 +49,7 @@ class FinishedJobs:
         Return the sequence number up to which changes are processed. Raises LogError and ProjectionError.
         """
         number, names = await self._reads.peek(partial(_read, after=after))
-        resource = (await self._jobs.catalogue()).of_kind(*_JOB)
+        resource = (await self._objects.catalogue()).of_kind(*_JOB)
         if resource is None:
             return number
         now_ms = self._clock_ms()
@@ -73,7 +60,7 @@ class FinishedJobs:
 
     async def _look_at(self, resource: Resource, name: _Name, now_ms: int) -> None:
         """Delete a Job if it is due; otherwise remember when it will be."""
-        job = await self._jobs.current(resource, *name)
+        job = await self._objects.current(resource, *name)
         due_ms = None if job is None else _due_ms(job, self._dues.get(name), now_ms)
         if job is None or due_ms is None:
             self._dues.pop(name, None)
@@ -90,7 +77,7 @@ class FinishedJobs:
             same = Preconditions(resource=resource, uid=job.uid, newest=writer.newest)
             return Removal(target=target, now_ms=now_ms, preconditions=same)
 
-        if reason := await self._writes.change(resource, target, MANAGER, removal):
+        if reason := await self.carry_out(resource, target, MANAGER, removal):
             _log.info("finished job not deleted", namespace=job.namespace, job=job.name, reason=reason)
 
 

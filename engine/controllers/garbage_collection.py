@@ -15,8 +15,7 @@ from typing import Final, NamedTuple
 from msgspec import structs
 
 from engine import diagnostics
-from engine.controllers import writes
-from engine.controllers.writes import Objects
+from engine.controllers.controller import Access, Controller
 from engine.kubeapi.schema.custom_kinds import DEFINITION
 from engine.kubeapi.schema.resources import Resource
 from engine.objects import owner_references
@@ -25,8 +24,6 @@ from engine.writing.edits.objects import Writer
 from engine.writing.edits.patching import MERGE_PATCH, Patch
 from engine.writing.mutations import Mutation, Target
 from engine.writing.object_changes import Change, Preconditions, Removal
-from engine.writing.read_side import ReadSide
-from engine.writing.write_api import WritePath
 from events.json_values import Json, as_text
 from events.kube_objects import KubeObject
 from events.shapes import WorkloadRef
@@ -34,7 +31,6 @@ from projections import changes
 from projections import owner_references as references
 from projections.port import Rows
 
-SOURCE: Final = "/reballast/garbage-collector"
 MANAGER: Final = "garbage-collector"
 _TOGETHER: Final = 256
 _DEFINITIONS: Final = changes.kind_of(*DEFINITION)
@@ -65,36 +61,23 @@ class _Changed(NamedTuple):
     owners: list[WorkloadRef]
 
 
-class GarbageCollection:
+class GarbageCollection(Controller):
     """Follows the views and deletes objects without owners; call ``run`` once.
 
     Requests use the other methods: ``prepared`` before the deletion of an object, and, in plans, ``delete_dependents``
     after it.
     """
 
-    def __init__(
-        self, reads: ReadSide, objects: Objects, write_api: WritePath, clock_ms: Callable[[], int]
-    ) -> None:
-        self._reads = reads
-        self._objects = objects
-        self._write_api = write_api
-        self._clock_ms = clock_ms
-        self._writes = writes.ControllerWrites(reads.log, write_api, clock_ms, SOURCE)
+    SOURCE = "/reballast/garbage-collector"
+    ACTIVITY = "garbage collection"
+
+    def __init__(self, access: Access) -> None:
+        super().__init__(access)
         self._blocked: dict[WorkloadRef, frozenset[int]] = {}
         """Owners that wait for dependents, with the key ids of these; a change of one may release the owner."""
 
         self._unresolved: dict[WorkloadRef, None] = {}
         """Objects with an owner whose kind is not served; a new definition may serve it."""
-
-    async def run(self) -> None:
-        """Delete objects without owners until the server stops; after a failed read or append start again."""
-        await writes.follow(
-            self._reads,
-            self.turn,
-            lambda: None,
-            self._clock_ms,
-            lambda reason: _log.warning("garbage collection stalled", reason=reason),
-        )
 
     async def turn(self, after: int) -> int:
         """Check the objects that changed after a sequence number (negative: all), and the dependents of deleted ones.
@@ -249,7 +232,7 @@ class GarbageCollection:
         self, ref: WorkloadRef, resource: Resource, mutation: Callable[[Writer], Mutation], refused: str
     ) -> bool:
         """Carry out a mutation of an object; log ``refused`` and return False if it is refused."""
-        reason = await self._writes.change(resource, _target(ref), MANAGER, mutation)
+        reason = await self.carry_out(resource, _target(ref), MANAGER, mutation)
         # A server that was faster, or a client, may have deleted the object.
         if reason and (await self._live(ref))[1] is not None:
             _log.info(refused, kind=ref.kind, namespace=ref.namespace, object=ref.name, reason=reason)

@@ -23,6 +23,7 @@ from prometheus_client.registry import Collector
 
 from engine import diagnostics, loop_lag, private_files
 from engine.controllers import autoscaling, cron_scaling, finished_jobs
+from engine.controllers.controller import Access
 from engine.http import app, incoming_requests, services, sessions
 from engine.http import server as http_server
 from engine.http.kube import app as kube_app
@@ -163,11 +164,11 @@ async def _control(
     parts: services.Services, kube_application: kube_app.KubeApplication, options: Options
 ) -> None:
     """Run the controllers that use the write API, and send the shared keys to other replicas of a log on Kafka."""
-    plane = kube_application.plane
+    access = Access(parts, kube_application.plane, parts.write_api, clock_ms)
     await asyncio.gather(
-        autoscaling.Autoscaling(parts, plane, parts.write_api, clock_ms).run(),
-        cron_scaling.CronScaling(parts, plane, parts.write_api, clock_ms).run(),
-        finished_jobs.FinishedJobs(parts, plane, parts.write_api, clock_ms).run(),
+        autoscaling.Autoscaling(access).run(),
+        cron_scaling.CronScaling(access).run(),
+        finished_jobs.FinishedJobs(access).run(),
         kube_application.run(),
         *([shared_keys.answer(parts, parts.write_api, options.directory)] if options.log is not None else ()),
     )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from engine.controllers.autoscaling import Autoscaling
+from engine.controllers.controller import Access
 from engine.domain import marks
 from engine.http.kube.app import create_app
 from engine.log.local import MemoryLog
@@ -37,7 +38,7 @@ async def test_target_is_labelled_after_a_failed_append(monkeypatch: pytest.Monk
     await story.submit(policy("p", on("member1"), selector("web", SCALER)))
     async with serving(await written(story)) as services, kube_client(services) as client:
         plane = create_app(services, lambda: NOW_MS).plane
-        controller = Autoscaling(services, plane, services.write_api, lambda: NOW_MS)
+        controller = Autoscaling(Access(services, plane, services.write_api, lambda: NOW_MS))
         await services.catch_up()
         monkeypatch.setattr(MemoryLog, "append", failing)
         with pytest.raises(LogError):

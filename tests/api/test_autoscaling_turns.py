@@ -8,6 +8,7 @@ import pytest
 from msgspec import structs
 
 from engine.controllers.autoscaling import Autoscaling
+from engine.controllers.controller import Access
 from engine.domain import marks
 from engine.http.kube.app import create_app
 from engine.http.services import Services
@@ -42,7 +43,7 @@ class World:
         self.story = story
         self.client = client
         self._services = services
-        self._controller = Autoscaling(services, self.plane, services.write_api, lambda: NOW_MS)
+        self._controller = Autoscaling(Access(services, self.plane, services.write_api, lambda: NOW_MS))
         self._position = -1
 
     async def turn(self) -> int:

@@ -8,8 +8,8 @@ from typing import Final
 import httpx
 import pytest
 
+from engine.controllers.controller import Access, Objects
 from engine.controllers.cron_scaling import CronScaling
-from engine.controllers.writes import Objects
 from engine.http.kube.app import create_app
 from engine.http.services import Services
 from engine.kubeapi.schema.resources import Catalogue, Resource
@@ -57,7 +57,7 @@ class World:
 
     def server(self, objects: Objects) -> CronScaling:
         """The controller of a server that reads these objects."""
-        return CronScaling(self._services, objects, self._services.write_api, self.clock)
+        return CronScaling(Access(self._services, objects, self._services.write_api, self.clock))
 
     async def create(self, rule: Json, target: Json = DEPLOYMENT) -> None:
         spec: Json = {"scaleTargetRef": target, "rules": [{"name": "up", "schedule": "* * * * *", **rule}]}

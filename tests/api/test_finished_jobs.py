@@ -6,6 +6,7 @@ from typing import Final
 import httpx
 import pytest
 
+from engine.controllers.controller import Access
 from engine.controllers.finished_jobs import FinishedJobs
 from engine.http.kube.app import create_app
 from engine.http.services import Services
@@ -43,7 +44,7 @@ class World:
         self._position = -1
 
     def server(self) -> FinishedJobs:
-        return FinishedJobs(self._services, self.plane, self._services.write_api, self.story.clock)
+        return FinishedJobs(Access(self._services, self.plane, self._services.write_api, self.story.clock))
 
     def restart(self) -> None:
         """Let a new server go on that has followed nothing."""

@@ -6,6 +6,7 @@ from typing import Final
 import httpx
 import pytest
 
+from engine.controllers.controller import Access
 from engine.controllers.garbage_collection import GarbageCollection
 from engine.http.kube.app import create_app
 from engine.http.services import Services
@@ -30,7 +31,7 @@ class World:
 
     def collector(self) -> GarbageCollection:
         plane = create_app(self._services, lambda: NOW_MS).plane
-        return GarbageCollection(self._services, plane, self._services.write_api, lambda: NOW_MS)
+        return GarbageCollection(Access(self._services, plane, self._services.write_api, lambda: NOW_MS))
 
     def restart(self) -> None:
         """Continue with a collector that has seen no change."""

@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
 from engine import diagnostics
+from engine.controllers.controller import Access
 from engine.controllers.garbage_collection import GarbageCollection
 from engine.controllers.namespace_deletion import Namespaces
 from engine.http import incoming_requests
@@ -155,7 +156,7 @@ def create_app(
     namespaces = Namespaces(
         mode.write_api, services, clock_ms, planes.delete_namespace, mode.grace_ms, remove_events
     )
-    garbage = GarbageCollection(services, plane, mode.write_api, clock_ms)
+    garbage = GarbageCollection(Access(services, plane, mode.write_api, clock_ms))
     deletions = DeletionRequests(mode, plane, clock_ms, namespaces, garbage, event_writes)
     writing = WriteRequests(mode, plane, clock_ms, authorizer, namespaces, event_writes)
     guard = authorizer.check_request

@@ -1,14 +1,16 @@
-"""Writes of the server's controllers: like those of clients, with the controller as the field manager."""
+"""Base of the server's controllers: they follow the views and write as clients do, each as its own field manager."""
 
+import abc
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import ClassVar, Final, NamedTuple, Protocol
 
+from engine import diagnostics
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Catalogue, Resource
-from engine.log.port import AFTER_FAILURE_S, LogError, NumberedLog, OutcomeUnknownError
+from engine.log.port import AFTER_FAILURE_S, LogError, OutcomeUnknownError
 from engine.writing.edits.objects import Writer
 from engine.writing.edits.preconditions import AheadError
 from engine.writing.mutations import Mutation, Problem, Target, Verdict, Written
@@ -22,6 +24,7 @@ PAUSE_SECONDS: Final = 0.2
 """Pause of a controller between two reads of the views, so that a busy log does not cause a read per record."""
 
 _ATTEMPTS: Final = 5
+_log: Final = diagnostics.logger("engine.controllers")
 
 
 class Objects(Protocol):
@@ -36,47 +39,56 @@ class Objects(Protocol):
         ...
 
 
-async def follow(
-    reads: ReadSide,
-    turn: Callable[[int], Awaitable[int]],
-    due_ms: Callable[[], int | None],
-    clock_ms: Callable[[], int],
-    on_failure: Callable[[str], None],
-) -> None:
-    """Carry out turns of a controller until the server stops; after a failed read or append start again.
+class Access(NamedTuple):
+    """Reads and writes of a controller; ``clock_ms`` returns the time in milliseconds since 1970."""
 
-    A turn gets the position up to which changes are processed (negative: none) and returns the new one. The next one
-    begins when there are records after that, or when the clock may have reached ``due_ms`` (None: never).
-    ``on_failure`` gets the reason of a failure.
+    reads: ReadSide
+    objects: Objects
+    write_api: WritePath
+    clock_ms: Callable[[], int]
+
+
+class Controller(abc.ABC):
+    """Follows the views and writes objects; call ``run`` once.
+
+    ``SOURCE`` is the CloudEvents source of the written events, ``ACTIVITY`` names the work in log lines.
     """
-    position = -1
-    while not reads.stopping.is_set():
-        try:
-            position = await turn(position)
-        except (LogError, ProjectionError) as error:
-            on_failure(str(error))
-            position = -1
-            await asyncio.sleep(AFTER_FAILURE_S)
-        await asyncio.sleep(PAUSE_SECONDS)
-        due = due_ms()
-        delay_s = None if due is None else times.wait_s(due, clock_ms())
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(delay_s):
-                await reads.is_more(position)
 
+    SOURCE: ClassVar[str]
+    ACTIVITY: ClassVar[str]
 
-class ControllerWrites:
-    """Writes objects; ``source`` is the CloudEvents source of the written events."""
+    def __init__(self, access: Access) -> None:
+        self._reads, self._objects, self._write_api, self._clock_ms = access
 
-    def __init__(
-        self, log: NumberedLog, write_api: WritePath, clock_ms: Callable[[], int], source: str
-    ) -> None:
-        self._log = log
-        self._write_api = write_api
-        self._clock_ms = clock_ms
-        self._source = source
+    @abc.abstractmethod
+    async def turn(self, after: int) -> int:
+        """Process the changes after a sequence number (negative: everything); return the last one that is processed.
 
-    async def change(
+        Raises LogError and ProjectionError.
+        """
+
+    def due_ms(self) -> int | None:
+        """Return when the next turn is due even without a change, in milliseconds since 1970; None for never."""
+        return None
+
+    async def run(self) -> None:
+        """Carry out turns until the server stops; after a failed read or append start again."""
+        reads, position = self._reads, -1
+        while not reads.stopping.is_set():
+            try:
+                position = await self.turn(position)
+            except (LogError, ProjectionError) as error:
+                _log.warning("controller stalled", activity=self.ACTIVITY, reason=str(error))
+                position = -1
+                await asyncio.sleep(AFTER_FAILURE_S)
+            await asyncio.sleep(PAUSE_SECONDS)
+            due = self.due_ms()
+            delay_s = None if due is None else times.wait_s(due, self._clock_ms())
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(delay_s):
+                    await reads.is_more(position)
+
+    async def carry_out(
         self, resource: Resource, target: Target, manager: str, mutation: Callable[[Writer], Mutation]
     ) -> str:
         """Carry out a mutation of an object; return why it was refused, or an empty text.
@@ -103,12 +115,12 @@ class ControllerWrites:
                 manager=manager,
                 now_ms=self._clock_ms(),
                 validation="Ignore",
-                newest=self._log.last_number(),
+                newest=self._reads.log.last_number(),
                 tolerated=self._write_api.tolerated,
             )
             with contextlib.suppress(AheadError):
-                return await self._write_api.change(mutation(writer), source=self._source)
+                return await self._write_api.change(mutation(writer), source=self.SOURCE)
             # The object was written after ``newest`` was read. Read up to the end of the log, so that the next
             # attempt includes that write.
-            await self._log.newest()
+            await self._reads.log.newest()
         raise status_objects.conflict(resource, target.name)
