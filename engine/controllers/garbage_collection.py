@@ -1,7 +1,8 @@
 """Garbage collection: objects whose owners were deleted are deleted, as in Kubernetes.
 
 An object names its owners in ``metadata.ownerReferences``. It is deleted if none of them exists; if some exist, it only
-loses its references to the others. An owner that is deleted in the foreground waits for its dependents.
+loses its references to the others. An owner that is deleted in the foreground waits for its dependents, and one that is
+deleted without them until they have lost their references to it.
 If an owner's kind is not served, its dependents stay. Every server collects: the first deletion wins, and the others
 find no such object.
 """
@@ -93,11 +94,12 @@ class GarbageCollection(Controller):
             await self._check(ref)
         return number
 
-    async def prepared(self, removal: Removal, live: KubeObject) -> Removal:
+    async def prepared(self, removal: Removal, live: KubeObject, *, is_immediate: bool) -> Removal:
         """Return the removal of an object with the propagation that its dependents require.
 
-        The dependents of an object that is deleted without them lose their references to it, unless the removal would
-        be refused. Raises StatusError, LogError and ProjectionError.
+        An object that is deleted without its dependents is only marked: a controller that saw them lose their
+        references before would adopt them again. With ``is_immediate`` they lose them now, unless the removal would be
+        refused. Raises StatusError, LogError and ProjectionError.
         """
         uid = live.uid
         propagation = owner_references.resolved(removal.propagation, live.list_at("metadata", "finalizers"))
@@ -106,7 +108,11 @@ class GarbageCollection(Controller):
         owned = await self._reads.read(partial(references.dependents, owner=uid))
         if propagation is Propagation.FOREGROUND and not owned:
             return structs.replace(removal, propagation=Propagation.BACKGROUND)
-        if propagation is Propagation.ORPHAN and owned and await self._write_api.check(removal) is None:
+        if propagation is not Propagation.ORPHAN or not owned:
+            return removal
+        if not is_immediate:
+            return structs.replace(removal, propagation=propagation, has_dependents=True)
+        if await self._write_api.check(removal) is None:
             await _in_batches(partial(self._release, uids={uid}), owned)
         return removal
 
@@ -131,6 +137,9 @@ class GarbageCollection(Controller):
             return []
         if owner_references.is_waiting(value):
             await self._finish(ref, resource, value)
+            return []
+        if owner_references.is_orphaning(value):
+            await self._orphan(ref, resource, value)
             return []
         if value.is_ending or not (owners := owner_references.owners(value)):
             return []
@@ -207,6 +216,19 @@ class GarbageCollection(Controller):
         kept = owner_references.without_collectors(finalizers)
         await self._patch(ref, resource, value, {"finalizers": kept or None}, "deletion not finished")
 
+    async def _orphan(self, ref: WorkloadRef, resource: Resource, value: KubeObject) -> None:
+        """Release the dependents of an object that is deleted without them; delete it if no other finalizer remains."""
+        owned = await self._reads.read(partial(references.dependents, owner=value.uid))
+        await _in_batches(partial(self._release, uids={value.uid}), owned)
+        left = await self._reads.read(partial(references.ids, owner=value.uid))
+        if left:
+            # Other clients changed these meanwhile; the next turn sees their changes.
+            self._blocked[ref] = frozenset(left)
+            return
+        self._blocked.pop(ref, None)
+        # The finalizer stays until then: a template with it keeps running in its clusters.
+        await self._delete(ref, resource, value, is_after_others=False)
+
     async def _release(self, ref: WorkloadRef, uids: Collection[str]) -> None:
         """Remove an object's references to owners with these uids."""
         resource, value = await self._live(ref)
@@ -277,7 +299,11 @@ def _read(
     number = changes.checkpoint(rows)
     span = (after, number) if after >= 0 and changes.is_kept(after, number) else None
     others = dict.fromkeys(references.changed_dependents(rows, span))
-    owners = dict.fromkeys(references.containing(rows, owner_references.FOREGROUND, span))
+    owners = dict.fromkeys(
+        ref
+        for finalizer in (owner_references.FOREGROUND, owner_references.ORPHAN)
+        for ref in references.containing(rows, f'"{finalizer}"', span)
+    )
     if span is not None and references.is_any(rows):
         for value in references.deleted(rows, span):
             others |= dict.fromkeys(references.dependents(rows, value.uid))

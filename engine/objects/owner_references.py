@@ -12,7 +12,7 @@ FOREGROUND: Final = "foregroundDeletion"
 """Finalizer of an object that is deleted after the objects that it owns."""
 
 ORPHAN: Final = "orphan"
-"""The finalizer of an object that is being deleted, but not what belongs to it."""
+"""Finalizer of an object that is deleted after its dependents have lost their references to it; they stay."""
 
 _OF_COLLECTOR: Final = (FOREGROUND, ORPHAN)
 
@@ -53,6 +53,11 @@ def is_blocking(value: KubeObject, uid: str) -> bool:
 def is_waiting(value: KubeObject) -> bool:
     """Whether an object is being deleted after its dependents."""
     return value.is_ending and FOREGROUND in value.list_at("metadata", "finalizers")
+
+
+def is_orphaning(value: KubeObject) -> bool:
+    """Whether an object is being deleted, and its dependents stay."""
+    return value.is_ending and ORPHAN in value.list_at("metadata", "finalizers")
 
 
 def resolved(propagation: Propagation, finalizers: Sequence[object]) -> Propagation:

@@ -70,8 +70,9 @@ class Change(Struct, frozen=True, kw_only=True):
             action = Action.CONFIGURED if statuses else Action.UNCHANGED
             return _mutated(action, value, edited, *statuses)
         version = stored.head.version
-        # Do not delete a namespace when its last finalizer is removed: the namespace controller deletes empty ones.
-        if self.target.route != "namespace" and is_finalized(edited.value):
+        # Controllers delete empty namespaces, and objects whose dependents they have released.
+        is_last = edited.value.is_ending and not marks.finalizers(edited.value)
+        if self.target.route != "namespace" and is_last:
             return _mutated(Action.DELETED, value, edited, _deleted(self.target, value, version))
         event = catalogue.BY_ROUTE[self.target.route](manifest=msgspec.Raw(raw), expects=version)
         return _mutated(Action.CONFIGURED, value, edited, event, *statuses)
@@ -171,7 +172,8 @@ class Removal(Struct, frozen=True, kw_only=True):
     A namespace is only marked, unless ``is_final``: do nothing unless the object is already marked and has no
     finalizers. ``propagation`` ``FOREGROUND`` adds a finalizer that the garbage collector removes after it has deleted
     the dependents. With ``ORPHAN``, what a template runs in the clusters stays there; if the template is only marked,
-    the finalizer ``orphan`` records this, as in Kubernetes.
+    the finalizer ``orphan`` records this, as in Kubernetes. With ``has_dependents`` too, any object is only marked, for
+    the garbage collector, which deletes it after it has released the dependents.
     """
 
     target: Target
@@ -179,6 +181,7 @@ class Removal(Struct, frozen=True, kw_only=True):
     preconditions: Preconditions | None = None
     is_final: bool = False
     propagation: Propagation = Propagation.UNSET
+    has_dependents: bool = False
 
     def apply(self, stored: StoredState) -> Mutated | Problem:
         """Return the object, deleted or marked, with the event for that; unchanged if there is nothing to do."""
@@ -190,7 +193,8 @@ class Removal(Struct, frozen=True, kw_only=True):
         self._check(before)
         version, is_marked = stored.head.version, before.is_ending
         live = self._with_finalizer(before)
-        stays = _is_awaited(live) or (self.target.route == "namespace" and not self.is_final)
+        stays = self.has_dependents or _is_awaited(live)
+        stays = stays or (self.target.route == "namespace" and not self.is_final)
         if (stays and is_marked and live == before) or (self.is_final and (stays or not is_marked)):
             return Mutated(action=Action.UNCHANGED, value=live)
         if not stays:
@@ -209,8 +213,8 @@ class Removal(Struct, frozen=True, kw_only=True):
         """Return the object with the finalizer of the deletion's propagation instead of another one's."""
         own = marks.finalizers(live)
         finalizers = owner_references.while_deleted(own, self.propagation)
-        # Only templates have workloads in the clusters; the dependents have lost their references already.
-        if self.target.route != "template":
+        # Only templates have workloads in the clusters.
+        if self.target.route != "template" and not self.has_dependents:
             finalizers = [name for name in finalizers if name != owner_references.ORPHAN or name in own]
         return live if finalizers == own else live.with_metadata({"finalizers": finalizers})
 

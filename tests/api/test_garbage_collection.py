@@ -16,6 +16,7 @@ from tests.api.servers import NOW_MS, kube_client, serving
 from tests.builders.manifests import config_map, definition
 
 MAPS: Final = "/api/v1/namespaces/default/configmaps"
+DEPLOYMENTS: Final = "/apis/apps/v1/namespaces/default/deployments"
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGET: Final = ("example.io/v1", "Widget")
 
@@ -142,6 +143,32 @@ async def test_orphaned_dependents_stay_without_the_reference(world: World) -> N
     await world.settle()
     assert await world.names() == ["leaf"]
     assert "ownerReferences" not in await world.metadata("leaf")
+
+
+async def test_owner_is_marked_before_orphaned_dependents_lose_the_reference(world: World) -> None:
+    root = await world.create("root", finalizers=["example.io/wait"])
+    await world.create("leaf", root)
+    await world.delete("root", "Orphan")
+    assert "deletionTimestamp" in await world.metadata("root")
+    assert (await world.metadata("leaf"))["ownerReferences"] == [root]
+    await world.patch("root", {"finalizers": ["orphan"]})
+    assert await world.names() == ["leaf", "root"]
+    await world.settle()
+    assert await world.names() == ["leaf"]
+    assert "ownerReferences" not in await world.metadata("leaf")
+
+
+async def test_collector_that_restarts_finishes_an_orphaning_deletion(world: World) -> None:
+    root = await world.create("root", finalizers=["example.io/wait"])
+    await world.create("leaf", root)
+    await world.delete("root", "Orphan")
+    world.restart()
+    await world.settle()
+    assert "ownerReferences" not in await world.metadata("leaf")
+    assert await world.names() == ["leaf", "root"]
+    await world.patch("root", {"finalizers": ["orphan"]})
+    await world.settle()
+    assert await world.names() == ["leaf"]
 
 
 async def test_finalizer_of_an_orphaning_deletion_keeps_dependents_too(world: World) -> None:

@@ -86,14 +86,24 @@ def test_orphaning_removal_leaves_the_workloads_in_the_clusters() -> None:
     assert mutated.events == (specs.TemplateDeleted(template=WEB.reference, expects=7, orphans=True),)
 
 
-def test_orphaning_removal_is_remembered_until_the_last_finalizer_is_removed() -> None:
+def test_orphaning_removal_of_an_object_with_dependents_marks_it() -> None:
+    removal = Removal(target=WEB, now_ms=NOW_MS, propagation=Propagation.ORPHAN, has_dependents=True)
+    marked = removal.apply(finalized())
+    assert isinstance(marked, Mutated)
+    assert (marked.action, marked.value.at("metadata", "finalizers")) == (Action.MARKED, ["orphan"])
+
+
+def test_orphaning_removal_is_remembered_until_the_garbage_collector_deletes_the_object() -> None:
     marked = Removal(target=WEB, now_ms=NOW_MS, propagation=Propagation.ORPHAN).apply(
         finalized("a.example/b")
     )
     assert isinstance(marked, Mutated)
     assert marked.value.at("metadata", "finalizers") == ["a.example/b", "orphan"]
     rest = Set({"metadata": {**marked.value.metadata, "finalizers": ["orphan"]}})
-    deleted = Change(target=WEB, edit=rest).apply(stored(marked.value.document))
+    released = Change(target=WEB, edit=rest).apply(stored(marked.value.document))
+    assert isinstance(released, Mutated)
+    assert released.action == Action.CONFIGURED
+    deleted = Removal(target=WEB, now_ms=NOW_MS).apply(stored(released.value.document))
     assert isinstance(deleted, Mutated)
     assert deleted.events == (specs.TemplateDeleted(template=WEB.reference, expects=7, orphans=True),)
 

@@ -146,7 +146,8 @@ class DeletionRequests:
             answer, is_gone = await self._namespaces.end(removal.target, removal.preconditions)
         else:
             if current is not None:
-                removal = await self._garbage.prepared(removal, current)
+                is_immediate = is_planned or removal.target.route == "cluster"
+                removal = await self._garbage.prepared(removal, current, is_immediate=is_immediate)
             if resource.qualified == DEFINITIONS:
                 await definition_deletion.delete_objects(resource, removal, self._plane, write_api)
             answer = await write_api.change(removal, source=CLIENT_SOURCE)
