@@ -1,10 +1,13 @@
-"""The protobuf format of OpenAPI v2, as far as older kubectl versions read it."""
+"""OpenAPI v2: the JSON document, and its protobuf form as far as older kubectl versions read it."""
 
 import json
+import re
 
-from engine.kubeapi.schema import openapi_v2
+from engine.kubeapi.schema import custom_kinds, openapi_v2
 from engine.kubeapi.schema.resources import control_plane
 from engine.kubeapi.wire import protobuf
+from events.json_values import Json, decoded, object_at, objects_at
+from events.kube_objects import KubeObject
 
 
 def below(message: bytes, *numbers: int) -> list[bytes]:
@@ -19,7 +22,7 @@ def below(message: bytes, *numbers: int) -> list[bytes]:
 
 
 def test_patch_of_each_kind_declares_its_kind_and_field_validation() -> None:
-    document = openapi_v2.document(control_plane())
+    document = openapi_v2.document(control_plane()).protobuf
     kinds: dict[tuple[str, str], set[bytes]] = {}
     for patch in below(document, 8, 2, 2, 8):
         (yaml,) = below(patch, 13, 2, 2)
@@ -29,3 +32,82 @@ def test_patch_of_each_kind_declares_its_kind_and_field_validation() -> None:
     assert {b"fieldValidation", b"dryRun"} <= kinds["policy.karmada.io", "PropagationPolicy"]
     assert b"/apis/apps/v1/namespaces/{namespace}/deployments/{name}" in below(document, 8, 2, 1)
     assert below(document, 1) == [b"2.0"]
+
+
+GADGET: Json = {
+    "group": "example.com",
+    "scope": "Namespaced",
+    "names": {"plural": "gadgets", "kind": "Gadget"},
+    "versions": [
+        {
+            "name": "v1",
+            "served": True,
+            "storage": True,
+            "schema": {
+                "openAPIV3Schema": {
+                    "type": "object",
+                    "properties": {
+                        "emptied": {"type": "string", "nullable": True, "default": "a"},
+                        "entries": {"type": "object", "additionalProperties": {"type": "string"}},
+                        "open": {
+                            "type": "object",
+                            "x-kubernetes-preserve-unknown-fields": True,
+                            "properties": {"one": {"type": "string"}},
+                        },
+                        "oneOf": {"type": "integer", "not": {"enum": [4]}},
+                    },
+                },
+            },
+        }
+    ],
+}
+
+
+def _whole() -> Json:
+    custom = custom_kinds.read(KubeObject({"metadata": {"name": "gadgets.example.com"}, "spec": GADGET}))
+    document = openapi_v2.document(control_plane().with_custom(custom))
+    return decoded(document.json)
+
+
+def test_every_reference_of_the_json_document_is_defined() -> None:
+    document = _whole()
+    names = set(object_at(document, "definitions"))
+    used = set(re.findall(r'"\$ref": "([^"]+)"', json.dumps(document)))
+    assert used
+    assert {reference.removeprefix("#/definitions/") for reference in used} <= names
+
+
+def test_each_kind_has_its_definition() -> None:
+    definitions = object_at(_whole(), "definitions")
+    kinds = {
+        (str(kind["group"]), str(kind["version"]), str(kind["kind"]))
+        for definition in definitions.values()
+        for kind in objects_at(definition, "x-kubernetes-group-version-kind")
+    }
+    catalogue = control_plane()
+    versions = [resources for group in catalogue.groups for _version, resources in group.versions]
+    served = {(item.group, item.version, item.kind) for resources in versions for item in resources}
+    assert kinds == served | {("example.com", "v1", "Gadget")}
+
+
+def test_custom_kinds_have_what_version_2_can_express() -> None:
+    gadget = object_at(_whole(), "definitions", "Gadget.v1.example.com", "properties")
+    own = {name: gadget[name] for name in ("emptied", "entries", "open", "oneOf")}
+    # As a real API server answers for this definition.
+    assert own == {
+        "emptied": {},
+        "entries": {"type": "object", "additionalProperties": {"type": "string"}},
+        "open": {"x-kubernetes-preserve-unknown-fields": True},
+        "oneOf": {"type": "integer"},
+    }
+
+
+def test_patch_in_json_has_a_body_and_query_parameters() -> None:
+    path = "/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
+    patch = object_at(_whole(), "paths", path, "patch")
+    parameters = {(str(item["in"]), str(item["name"])) for item in objects_at(patch, "parameters")}
+    assert {("body", "body"), ("query", "dryRun"), ("query", "fieldValidation")} <= parameters
+    schema = object_at(patch, "responses", "200", "schema")
+    definition = object_at(_whole(), "definitions", str(schema["$ref"]).removeprefix("#/definitions/"))
+    spec = object_at(definition, "properties", "spec")
+    assert str(spec["$ref"]).startswith("#/definitions/")

@@ -1,15 +1,14 @@
-"""API metadata: version, health, discovery (plain and aggregated), OpenAPI v3 and the part of v2 that kubectl needs."""
+"""API metadata: version, health, discovery (plain and aggregated), OpenAPI."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from engine.http.kube import rendering
+from engine.http.kube import openapi_responses, rendering
 from engine.kubeapi.errors import status_objects
-from engine.kubeapi.schema import discovery, openapi, openapi_v2
+from engine.kubeapi.schema import discovery
 from engine.kubeapi.schema.resources import Catalogue
 
 _HEALTH: Final = ("healthz", "livez", "readyz")
@@ -28,12 +27,8 @@ async def answer(request: Request, steps: list[str], kinds: Kinds) -> Response |
             return PlainTextResponse(f"[+]ping ok\n{step} check passed\n" if is_verbose else "ok")
         case [""]:
             return rendering.answer({"paths": _ROOT})
-        case ["openapi", "v2"]:
-            catalogue = await kinds()
-            body = await anyio.to_thread.run_sync(openapi_v2.document, catalogue)
-            return Response(body, media_type=openapi_v2.MEDIA_TYPE)
-        case ["openapi", "v3", *below]:
-            return await _openapi(below, await kinds())
+        case ["openapi", *below]:
+            return await openapi_responses.answer(request, below, await kinds())
         case ["api" | "apis" as step]:
             return _groups(request, step, await kinds())
         case ["api", _] | ["apis", _] | ["apis", _, _]:
@@ -60,21 +55,6 @@ def _group(names: list[str], catalogue: Catalogue) -> Response:
             document = discovery.api_resources(catalogue, group, version)
         case _:
             document = discovery.api_group(catalogue, names[0])
-    if document is None:
-        raise status_objects.no_such_path()
-    return rendering.answer(document)
-
-
-async def _openapi(below: list[str], catalogue: Catalogue) -> Response:
-    match below:
-        case []:
-            return rendering.answer(await anyio.to_thread.run_sync(openapi.index, catalogue))
-        case ["api", version]:
-            document = await anyio.to_thread.run_sync(openapi.document, catalogue, "", version)
-        case ["apis", group, version]:
-            document = await anyio.to_thread.run_sync(openapi.document, catalogue, group, version)
-        case _:
-            document = None
     if document is None:
         raise status_objects.no_such_path()
     return rendering.answer(document)

@@ -5,17 +5,16 @@ of its definition. Only the Karmada groups and Reballast's own have descriptions
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Final
 
-import msgspec
 from msgspec import Struct
 
 from engine.kubeapi.schema.resources import Catalogue, Resource
 from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Named, Scalar, Schema
 from engine.kubeapi.schema.types.parsing import named
-from events.json_values import Json, object_at
+from events.json_values import Json, canonical_json, list_at, object_at
 from events.validation import kind_schemas, kinds_table
 
 
@@ -41,7 +40,7 @@ _SCALARS: Final[Mapping[str, Json]] = {
 }
 INFO: Final = {"title": "Kubernetes", "version": kinds_table.RELEASE}
 GROUP_VERSION_KIND: Final = "x-kubernetes-group-version-kind"
-_REFERENCE: Final = "#/components/schemas/"
+REFERENCE: Final = "#/components/schemas/"
 _QUERY: Final = ("dryRun", "fieldManager", "fieldValidation", "force", "pretty")
 
 
@@ -51,9 +50,8 @@ def index(catalogue: Catalogue) -> Json:
     for group in catalogue.groups:
         for version, resources in group.versions:
             root = _root(group.name, version)
-            content = msgspec.json.encode(_document(resources), order="sorted")
-            digest = hashlib.blake2b(content, digest_size=16).hexdigest().upper()
-            paths[root] = {"serverRelativeURL": f"/openapi/v3/{root}?hash={digest}"}
+            content = canonical_json(_document(resources))
+            paths[root] = {"serverRelativeURL": url(f"/openapi/v3/{root}", content)}
     return {"paths": paths}
 
 
@@ -63,18 +61,22 @@ def document(catalogue: Catalogue, name: str, version: str) -> Json | None:
     return _document(resources) if resources else None
 
 
+def url(path: str, content: bytes) -> str:
+    """Return the URL of a document, which contains the digest of its bytes."""
+    return f"{path}?hash={digest(content)}"
+
+
+def digest(content: bytes) -> str:
+    """Return the digest of a document's bytes."""
+    return hashlib.blake2b(content, digest_size=16).hexdigest().upper()
+
+
 def _root(group: str, version: str) -> str:
     return f"apis/{group}/{version}" if group else f"api/{version}"
 
 
-def _document(resources: tuple[Resource, ...]) -> Json:
-    schemas: Json = {}
-    paths: Json = {}
-    for resource in resources:
-        kind: Json = {"group": resource.group, "version": resource.version, "kind": resource.kind}
-        component = _component(resource, schemas)
-        schemas[component] = {**object_at(schemas[component]), GROUP_VERSION_KIND: [kind]}
-        paths.update(_paths(resource, component, kind))
+def _document(resources: Iterable[Resource]) -> Json:
+    paths, schemas = paths_and_schemas(resources)
     return {
         "openapi": "3.0.0",
         "info": INFO,
@@ -83,7 +85,20 @@ def _document(resources: tuple[Resource, ...]) -> Json:
     }
 
 
-def collection_path(resource: Resource) -> str:
+def paths_and_schemas(resources: Iterable[Resource]) -> tuple[Json, Json]:
+    """Return the paths of kinds, and the schemas of the kinds with all that they reference."""
+    schemas: Json = {}
+    paths: Json = {}
+    for resource in resources:
+        kind: Json = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+        component = _component(resource, schemas)
+        schema = object_at(schemas[component])
+        schemas[component] = {**schema, GROUP_VERSION_KIND: [*list_at(schema, GROUP_VERSION_KIND), kind]}
+        paths.update(_paths(resource, component, kind))
+    return paths, schemas
+
+
+def _collection_path(resource: Resource) -> str:
     """Return the path of the objects of a kind, with a placeholder for the namespace."""
     space = "/namespaces/{namespace}" if resource.namespaced else ""
     return f"/{_root(resource.group, resource.version)}{space}/{resource.plural}"
@@ -91,11 +106,11 @@ def collection_path(resource: Resource) -> str:
 
 def _paths(resource: Resource, component: str, kind: Json) -> Json:
     """Return the OpenAPI paths with the write operations of a kind; clients do not look up other operations."""
-    base = collection_path(resource)
+    base = _collection_path(resource)
     query = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in _QUERY]
 
     def operation(action: str) -> Json:
-        content = {"application/json": {"schema": {"$ref": f"{_REFERENCE}{component}"}}}
+        content = {"application/json": {"schema": {"$ref": f"{REFERENCE}{component}"}}}
         return {
             "x-kubernetes-action": action,
             GROUP_VERSION_KIND: kind,
@@ -138,7 +153,7 @@ def _written(schema: Schema, schemas: Json) -> Json:
         case Scalar(form=form, bits=bits):
             return {**_SCALARS[form], **({"format": f"int{bits}"} if bits else {})}
         case Named(name=name, granular=granular):
-            result: Json = {"allOf": [{"$ref": _REFERENCE + _named(name, schemas)}]}
+            result: Json = {"allOf": [{"$ref": REFERENCE + _named(name, schemas)}]}
             return {**result, "x-kubernetes-map-type": "granular"} if granular else result
         case ListOf():
             return _list(schema, schemas)
