@@ -5,6 +5,7 @@ names one version of a kind, in which the objects are rendered.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 import msgspec
@@ -22,6 +23,7 @@ from projections.objects import COLUMNS, ObjectRow
 from projections.placements import stored as stored_placement
 from projections.port import ResultRow, Rows, Value
 
+_INT64_MAX: Final = 2**63 - 1
 OBJECTS: Final = f"""
 SELECT o.id, b.body, r.body, key, {COLUMNS} FROM objects o
 JOIN keys USING (id) LEFT JOIN bindings b USING (id) LEFT JOIN rebalancers r USING (id)
@@ -118,6 +120,20 @@ def page(rows: Rows, selection: Selection, *, limit: int = 0, after: str = "") -
         if item is not None:
             items.append(item)
     return Page(items)
+
+
+def with_others(stored: Page, others: Iterable[KubeObject], *, limit: int, after: str) -> Page:
+    """Return a page with further objects, which the tables do not have, in the same order and with the same limit."""
+    start = _read_mark(after)[:2] if after else ("", "")
+    later = [item for item in others if item.key > start]
+    if not later:
+        return stored
+    items = sorted([*stored.items, *later], key=attrgetter("key"))
+    shown = items[:limit] if limit else items
+    if shown == items and not stored.after:
+        return Page(items)
+    mark = msgspec.json.encode((*shown[-1].key, _INT64_MAX)).decode()
+    return Page(shown, mark, 0 if after else stored.left + len(items) - len(shown))
 
 
 def containing(rows: Rows, kind: Kind, text: str, span: tuple[int, int] | None) -> list[tuple[str, str]]:
@@ -347,7 +363,7 @@ def _read_mark(after: str) -> tuple[str, str, int]:
 
 def checked_int64(number: int) -> int:
     """Return a number of a continue token; raises ValueError if it has more than 64 bits."""
-    if not -(2**63) <= number < 2**63:
+    if not -_INT64_MAX <= number <= _INT64_MAX:
         message = f"{number} has more than 64 bits"
         raise ValueError(message)
     return number

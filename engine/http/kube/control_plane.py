@@ -7,7 +7,6 @@ are merged into the results.
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from operator import attrgetter
 from typing import Final, NamedTuple
 
 import msgspec
@@ -168,20 +167,20 @@ class ControlPlane:
 
         selection = object_tables.Selection(kind=kind, namespace=namespace, brief=brief, show=show)
 
-        is_first = kind in bootstrap_objects.KINDS and not after
+        has_others = kind in bootstrap_objects.KINDS
 
         def read_page(rows: Rows, values: list[KubeObject], oldest: int) -> tuple[bool, Listed]:
             number = changes.checkpoint(rows)
             if is_empty(resource):
                 return True, Listed([], "", number)
-            may_differ = is_first and kind in bootstrap_objects.SOURCES and number > oldest
+            may_differ = kind in bootstrap_objects.SOURCES and number > oldest
             if is_changed := may_differ and _have_come_or_gone(rows, oldest, number):
                 number = oldest
             page = object_tables.page(rows, selection, limit=limit, after=after)
-            # Bootstrap objects are part of the first page, unless a stored object replaces them.
+            # A stored object may replace a bootstrap object.
             kept = [item for item in filter(fits, values) if object_tables.get(rows, kind, *item.key) is None]
-            listed = sorted([*kept, *page.items], key=attrgetter("key")) if kept else page.items
-            return not is_changed, Listed(listed, page.after, number, page.left)
+            page = object_tables.with_others(page, kept, limit=limit, after=after)
+            return not is_changed, Listed(page.items, page.after, number, page.left)
 
         # Bootstrap objects are read before the stored ones. If a namespace or cluster is created or deleted between
         # the two reads, read both again. The last try returns the number from before both reads, so that a watch from
@@ -189,7 +188,7 @@ class ControlPlane:
         tries = _TRIES
         while True:
             oldest = self.reads.views.folded
-            values = await self.bootstrap.listed(resource, namespace) if is_first else []
+            values = await self.bootstrap.listed(resource, namespace) if has_others else []
             is_level, listed = await self.reads.peek(partial(read_page, values=values, oldest=oldest))
             tries -= 1
             if is_level or not tries:

@@ -258,3 +258,34 @@ async def test_bootstrap_objects_are_as_old_as_the_log(path: str) -> None:
     assert after is not None
     assert before.at("metadata", "creationTimestamp") is None
     assert after.at("metadata", "creationTimestamp") == first.at("metadata", "creationTimestamp")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{API}/configmaps",
+        f"{API}/namespaces",
+        f"{API}/serviceaccounts",
+        f"{API}/namespaces/default/configmaps",
+        f"{RBAC}/clusterroles",
+    ],
+)
+@pytest.mark.parametrize("limit", [1, 2, 3])
+async def test_pages_with_built_in_objects_have_at_most_the_limit(path: str, limit: int) -> None:
+    async with api() as (client, _):
+        await create_namespace(client, "shop")
+        for namespace in ("default", "shop"):
+            for name in ("a", "z"):
+                await create(client, f"{API}/namespaces/{namespace}/configmaps", config_map(name))
+        whole = await names(client, path)
+        items: list[str] = []
+        token = ""
+        while token or not items:
+            answer = (await client.get(path, params={"limit": limit, "continue": token})).json()
+            page = [KubeObject(item) for item in answer["items"]]
+            items += [f"{item.namespace}/{item.name}" for item in page]
+            assert len(page) <= limit
+            assert answer["metadata"].get("remainingItemCount", 0) == len(whole) - len(items)
+            token = answer["metadata"].get("continue", "")
+        assert items == whole
+        assert items == sorted(items, key=lambda item: item.split("/"))
