@@ -27,7 +27,8 @@ class Envelope(Struct, frozen=True, kw_only=True, gc=False):
     """CloudEvents attributes of one event; an empty string means that the attribute is absent.
 
     ``time`` is RFC 3339. ``correlationid`` is common to all events that follow from one request;
-    ``causationid`` is the position of the record that directly caused this one.
+    ``causationid`` is the position of the record that directly caused this one. ``authtype`` and ``authid`` are kind
+    and name of the user whose request wrote the event (CloudEvents extension *auth context*).
     """
 
     id: str
@@ -40,6 +41,8 @@ class Envelope(Struct, frozen=True, kw_only=True, gc=False):
     tracestate: str = ""
     correlationid: str = ""
     causationid: str = ""
+    authtype: str = ""
+    authid: str = ""
 
     @property
     def trace(self) -> tracing.Trace:
@@ -73,6 +76,10 @@ def to_headers(envelope: Envelope) -> dict[str, str]:
         headers["ce_correlationid"] = envelope.correlationid
     if envelope.causationid:
         headers["ce_causationid"] = envelope.causationid
+    if envelope.authtype:
+        headers["ce_authtype"] = envelope.authtype
+    if envelope.authid:
+        headers["ce_authid"] = envelope.authid
     return headers
 
 
@@ -127,6 +134,8 @@ def from_headers(headers: Mapping[str, str]) -> Envelope:
         tracestate=get("ce_tracestate", ""),
         correlationid=get("ce_correlationid", ""),
         causationid=get("ce_causationid", ""),
+        authtype=get("ce_authtype", ""),
+        authid=get("ce_authid", ""),
     )
     if get("ce_specversion") == SPEC_VERSION and head.id and head.source and head.type:
         return head

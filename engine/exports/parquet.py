@@ -11,7 +11,17 @@ from engine import private_files
 from events import attributes, records
 from events.records import StoredRecord
 
-_ATTRIBUTES: Final = ("time", "type", "source", "subject", "id", "correlationid", "causationid")
+_ATTRIBUTES: Final = (
+    "time",
+    "type",
+    "source",
+    "subject",
+    "id",
+    "correlationid",
+    "causationid",
+    "authtype",
+    "authid",
+)
 
 
 def write(path: Path, batch: Sequence[StoredRecord]) -> None:

@@ -19,7 +19,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine import diagnostics, loop_share
-from engine.writing.tracing import CURRENT
+from engine.writing import request_origins
+from engine.writing.request_origins import CURRENT, Origin
 from events import tracing
 from events.limits import shortened
 
@@ -125,12 +126,12 @@ def host_remedy(host: str) -> str:
 
 @contextmanager
 def traced(headers: Headers) -> Generator[None]:
-    """Make the trace in ``traceparent`` and ``tracestate`` the current one for the duration of the block."""
-    trace = tracing.NO_TRACE
+    """Make a request with this ``traceparent`` and ``tracestate`` the current one for the duration of the block."""
+    origin = request_origins.NO_ORIGIN
     if parent := headers.get("traceparent"):
         # ``tracestate`` may be split over several headers.
-        trace = tracing.trace(parent, ",".join(headers.getlist("tracestate")))
-    token = CURRENT.set(trace)
+        origin = Origin(tracing.trace(parent, ",".join(headers.getlist("tracestate"))))
+    token = CURRENT.set(origin)
     try:
         yield
     finally:

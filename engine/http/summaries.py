@@ -17,7 +17,7 @@ from events import keys, shapes, times
 from events.json_values import Json, as_object, object_at, objects_at
 from events.kube_objects import KubeObject
 
-_LARGE: Final = frozenset({"manifest", "placement", "ends", "managedFields"})
+_LARGE: Final = frozenset({"manifest", "placement", "ends", "managedFields", "apis"})
 _OBJECT_VERSIONS: Final = frozenset(
     {"uid", "permanentId", "generation", "observedGeneration", "templateGeneration"}
 )
@@ -51,12 +51,14 @@ def event_name(event_type: str) -> str:
 
 
 def summary(entry: Entry, *, is_named: bool = True) -> str:
-    """A record in one line: the most informative fields of its data, or its fault, and the plan that caused it.
+    """A record in one line: the most informative fields of its data, or its fault, its user and its plan.
 
     ``is_named``: an observation begins with the name of its object.
     """
-    planned = f" (planned by {entry.plan})" if entry.plan else ""
-    return _summary(entry, is_named=is_named) + planned
+    origins = ([f"by {entry.user}"] if entry.user else []) + (
+        [f"planned by {entry.plan}"] if entry.plan else []
+    )
+    return _summary(entry, is_named=is_named) + (f" ({', '.join(origins)})" if origins else "")
 
 
 def _summary(entry: Entry, *, is_named: bool) -> str:

@@ -13,10 +13,10 @@ from engine import loop_share
 from engine.domain import namespaces
 from engine.kubeapi.errors.status_objects import in_terminating_namespace, namespace_not_found
 from engine.log import port
-from engine.writing import object_changes, tracing
+from engine.writing import object_changes, request_origins
 from engine.writing.mutations import Action, Mutated, Mutation, Problem, StoredState, Target, Verdict, Written
+from engine.writing.request_origins import Origin
 from events import codec, keys, records, shapes, times, topics
-from events.tracing import Trace
 from projections import clusters
 from projections.objects import StoredObject
 from projections.port import ProjectionError
@@ -36,7 +36,7 @@ class Attempt(NamedTuple):
 
     answer_index: int
     mutation: Mutation
-    trace: Trace
+    origin: Origin
     body_bytes: int = 0
     tries: int = 0
 
@@ -69,11 +69,11 @@ class Appended(Struct, frozen=True, kw_only=True):
 
 
 class ObjectEvents(Struct, frozen=True):
-    """Events about one object to append together, and their trace."""
+    """Events about one object to append together, and their origin."""
 
     target: Target
     events: Sequence[shapes.Event]
-    trace: Trace
+    origin: Origin
 
 
 class Report(NamedTuple):
@@ -121,7 +121,7 @@ class Appending:
         """Return the records of several writes, in order, without appending them."""
         time = times.to_text(self._clock_ms())
         return [
-            self._record(event, item.target.key, source, time, item.trace)
+            self._record(event, item.target.key, source, time, item.origin)
             for item in batch
             for event in item.events
         ]
@@ -129,8 +129,8 @@ class Appending:
     async def report(self, batch: Sequence[Report], source: str) -> None:
         """Append reports atomically. Raises the log's errors."""
         if batch:
-            time, trace = times.to_text(self._clock_ms()), tracing.CURRENT.get()
-            flat = [self._record(item.event, item.key, source, time, trace, item.id) for item in batch]
+            time, origin = times.to_text(self._clock_ms()), request_origins.CURRENT.get()
+            flat = [self._record(item.event, item.key, source, time, origin, item.id) for item in batch]
             await self._log.append(flat)
 
     async def untouched(self, target: Target, start: int, end: int) -> bool:
@@ -147,7 +147,7 @@ class Appending:
         return True
 
     def _record(  # one argument for each part of an envelope
-        self, event: shapes.Event, key: str, source: str, time: str, trace: Trace, event_id: str = ""
+        self, event: shapes.Event, key: str, source: str, time: str, origin: Origin, event_id: str = ""
     ) -> records.Record:
         entry = event.event_type
         head = records.Envelope(
@@ -156,8 +156,10 @@ class Appending:
             type=entry.type,
             subject=key,
             time=time,
-            traceparent=trace.parent,
-            tracestate=trace.state,
+            traceparent=origin.trace.parent,
+            tracestate=origin.trace.state,
+            authtype=origin.authtype,
+            authid=origin.authid,
         )
         partition = keys.partition_of(key, topics.TOPICS[entry.topic].partitions)
         return codec.encode(event, head, partition=partition, key=key)
@@ -185,7 +187,7 @@ class WriteExecution:
 
     async def computed(self, mutation: Mutation, source: str, body_bytes: int) -> Written | Problem:
         """Compute a mutation without appending its events; raises StatusError if it is refused."""
-        attempt = Attempt(0, mutation, tracing.CURRENT.get(), body_bytes)
+        attempt = Attempt(0, mutation, request_origins.CURRENT.get(), body_bytes)
         return raised((await self.carry_out([attempt], dry_run=True, source=source))[0])
 
     async def check(self, mutation: Mutation) -> Problem | None:
@@ -245,7 +247,7 @@ class WriteExecution:
     async def _write(self, writes: Sequence[_Append], source: str) -> tuple[dict[int, Answer], list[Attempt]]:
         """Append the events; return the answers, and the attempts to try again because another client wrote first."""
         batch = [
-            ObjectEvents(attempt.mutation.target, mutated.events, attempt.trace)
+            ObjectEvents(attempt.mutation.target, mutated.events, attempt.origin)
             for attempt, mutated, _ in writes
         ]
         try:

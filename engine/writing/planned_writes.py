@@ -8,7 +8,7 @@ from msgspec import structs
 from engine.domain.clusters import after, joined
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log import port
-from engine.writing import tracing
+from engine.writing import request_origins
 from engine.writing.execution import Appending, CurrentObjects, ObjectEvents, WriteExecution
 from engine.writing.mutations import Action, Mutated, Mutation, Problem, Target, Written
 from events import kube_objects, shapes
@@ -61,7 +61,7 @@ class PlannedWrites:
             # The events must not expect versions of objects. The log may grow before the plan starts from it, and
             # objects that earlier changes of the plan wrote have no version yet.
             events, target = tuple(map(_for_any_version, answer.mutated.events)), mutation.target
-            written = ObjectEvents(target, events, tracing.CURRENT.get())
+            written = ObjectEvents(target, events, request_origins.CURRENT.get())
             self.records += self._appending.records_of([written], source)
             await self._current.take(target, answer.mutated)
         return answer

@@ -20,7 +20,7 @@ from msgspec import Struct
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.kubeapi.errors import status_objects
 from engine.log import port
-from engine.writing import tracing
+from engine.writing import request_origins
 from engine.writing.execution import (
     Answer,
     Appending,
@@ -32,9 +32,9 @@ from engine.writing.execution import (
 )
 from engine.writing.mutations import Mutation, Problem, Target, Verdict, Written
 from engine.writing.planned_writes import PlannedWrites
+from engine.writing.request_origins import Origin
 from events import shapes
 from events.records import Record
-from events.tracing import Trace
 from events.validation import known_kinds as kinds
 from projections import clusters, objects
 from projections.objects import StoredObject
@@ -115,11 +115,11 @@ class WriteBatching(Generic[_Request, _Answer]):
 
 
 class _Queued(Struct, frozen=True):
-    """A mutation that waits for its group, with the envelope source, the trace and the size of its request."""
+    """A mutation that waits for its group, with the envelope source, the origin and the size of its request."""
 
     mutation: Mutation
     source: str
-    trace: Trace
+    origin: Origin
     body_bytes: int
 
 
@@ -169,7 +169,9 @@ class WriteApi:
         Raises StatusError if the mutation is refused, and the log's errors if the append fails.
         """
         if not dry_run:
-            return await self._batching.submit(_Queued(mutation, source, tracing.CURRENT.get(), body_bytes))
+            return await self._batching.submit(
+                _Queued(mutation, source, request_origins.CURRENT.get(), body_bytes)
+            )
         return await self._execution.computed(mutation, source, body_bytes)
 
     async def check(self, mutation: Mutation) -> Problem | None:
@@ -199,7 +201,9 @@ class WriteApi:
 
     def records_of(self, target: Target, events: Sequence[shapes.Event], source: str) -> list[Record]:
         """Return the records of events about an object, without appending them."""
-        return self._appending.records_of([ObjectEvents(target, events, tracing.CURRENT.get())], source)
+        return self._appending.records_of(
+            [ObjectEvents(target, events, request_origins.CURRENT.get())], source
+        )
 
     async def report(self, batch: Sequence[Report], source: str) -> None:
         """Append events reported by an agent, without waiting for the views. Raises LogError."""
@@ -211,7 +215,7 @@ class WriteApi:
         # One append has one envelope source, so mutations are grouped by it.
         for source in dict.fromkeys(queued.source for queued in group):
             attempts = [
-                Attempt(index, queued.mutation, queued.trace, queued.body_bytes)
+                Attempt(index, queued.mutation, queued.origin, queued.body_bytes)
                 for index, queued in enumerate(group)
                 if queued.source == source
             ]

@@ -27,6 +27,7 @@ from engine.kubeapi.rights.rbac import Act, Rights, User
 from engine.kubeapi.rights.service_tokens import Claims
 from engine.kubeapi.schema.resources import ApiPath, Resource, control_plane
 from engine.writing.read_side import ReadSide
+from engine.writing.request_origins import CURRENT, Origin
 from events import keys
 from events.json_values import DECODING_ERRORS
 from events.kube_objects import KubeObject
@@ -41,6 +42,9 @@ OPEN: Final = ("/healthz", "/livez", "/readyz", "/version")
 
 AUDIENCES: Final = (service_tokens.ISSUER,)
 _KEY: Final = "reballast.user"
+_AUTHID_CHARS: Final = 512
+"""Maximum length of a user's name in records, whose headers are limited."""
+
 _IMPERSONATE: Final = b"impersonate-"
 _EXTRA: Final = "impersonate-extra-"
 _ACCOUNT: Final = "system:serviceaccount:"
@@ -262,8 +266,16 @@ async def _get(plane: Plane, resource: Resource, namespace: str, name: str) -> K
 
 
 def keep_user(request: Request, user: User) -> None:
-    """Store the user in the scope of a request."""
+    """Store the user in the scope of a request, and in the origin of its writes."""
     request.scope[_KEY] = user
+    CURRENT.set(Origin(CURRENT.get().trace, _authtype(user), user.name[:_AUTHID_CHARS]))
+
+
+def _authtype(user: User) -> str:
+    """Return the kind of a user as the CloudEvents extension *auth context* names it."""
+    if user.name == rbac.ANONYMOUS:
+        return "unauthenticated"
+    return "service_account" if user.name.startswith(_ACCOUNT) else "user"
 
 
 def user_of(request: Request) -> User:

@@ -14,8 +14,8 @@ class Entry(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
     """One record. ``content`` is its data in base64 if they are not JSON; ``fault`` is the error if decoding failed.
 
     ``cause`` is the causation id: the position of the record that led to this one. ``story`` is the correlation id,
-    which all records of a chain of causes share. ``trace`` is the record's ``traceparent``, ``plan`` the id of the
-    plan whose change caused the record.
+    which all records of a chain of causes share. ``user`` is the user whose request wrote the record. ``trace`` is the
+    record's ``traceparent``, ``plan`` the id of the plan whose change caused the record.
     """
 
     number: int
@@ -28,6 +28,7 @@ class Entry(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
     subject: str = ""
     cause: str = ""
     story: str = ""
+    user: str = ""
     trace: str = ""
     plan: str = ""
     fault: str = ""
@@ -55,6 +56,7 @@ def entry(record: StoredRecord) -> Entry:
         subject=head.subject,
         cause=head.causationid,
         story=head.correlationid,
+        user=head.authid,
         trace=head.traceparent,
         plan=tracing.plan_of(head.trace),
         fault="" if isinstance(decoded, codec.Decoded) else "unknown event type in this release",
