@@ -27,7 +27,7 @@ class Plane(SnapshotPlane):
     """ConfigMaps, decoded for each snapshot; the objects of a member are decoded for each snapshot too."""
 
     def __init__(self) -> None:
-        super().__init__(first_number=0)
+        super().__init__(began_ms=0)
         self.texts = {"a": "1", "b": "1"}
         self.count = 0
 
@@ -49,8 +49,7 @@ async def test_snapshots_share_objects_that_did_not_change() -> None:
     second, after = await plane.snapshot(kind)
 
     assert after.items["", "a"] is before.items["", "a"]
-    versions = {key: value.resource_version for key, (_, value) in after.items.items()}
-    assert versions == {("", "a"): str(first), ("", "b"): str(second)}
+    assert after.items["", "b"][1].resource_version == str(second) != str(first)
 
 
 async def test_snapshots_taken_at_once_have_different_numbers() -> None:
@@ -76,6 +75,47 @@ async def test_state_of_a_quiet_kind_is_remembered() -> None:
     assert plane.remembered(kind, first - 1) is plane.remembered(kind, last + 1) is None
 
 
+async def test_each_change_of_a_snapshot_has_its_own_number() -> None:
+    plane, kind = Plane(), config_maps()
+    await plane.snapshot(kind)
+    plane.texts = {"b": "2", "c": "1"}
+    number, after = await plane.snapshot(kind)
+    changed = after.items["", "b"][0]
+    resumed = plane.remembered(kind, changed)
+
+    assert changed < after.items["", "c"][0] < number
+    assert resumed is not None
+    texts = {name: value.at("data", "text") for (_, name), (_, value) in resumed.items.items()}
+    assert texts == {"a": "1", "b": "2"}
+
+
+async def test_watch_resumed_after_an_event_reports_those_that_follow_it_once() -> None:
+    plane, kind = Plane(), config_maps()
+    number, _ = await plane.snapshot(kind)
+    plane.texts = {"b": "2"}
+    events = await _watched(plane, number, 3)
+    assert [event["type"] for event in events] == ["DELETED", "MODIFIED", "BOOKMARK"]
+    resumed = [[event["type"] for event in await _watched(plane, _version(event), 3)] for event in events]
+    assert resumed == [["DELETED", "MODIFIED", "BOOKMARK"], ["DELETED", "BOOKMARK"], []]
+    plane.texts = {}
+    (deleted, _bookmark) = await _watched(plane, _version(events[-1]), 3)
+    assert deleted["type"] == "DELETED"
+    assert await _watched(plane, _version(deleted), 3) == []
+
+
+async def _watched(plane: Plane, number: int, count: int) -> list[Json]:
+    """Return the first events of a watch from this version, those within a second."""
+    kind, query = config_maps(), Query(resource_version=str(number), watch=True, bookmarks=True, timeout_s=1)
+    async with serving() as services:
+        watches = MemberWatches(plane, lambda: NOW_MS, services.stopping)
+        answer = await watches.answer(kind, PATH, query, Form(), ObjectFilter(kind, query))
+        return await _events(answer, count)
+
+
+def _version(event: Json) -> int:
+    return int(KubeObject(cast("Json", event["object"])).resource_version)
+
+
 async def test_watches_of_a_kind_share_snapshots() -> None:
     plane, kind = Plane(), config_maps()
     async with serving() as services:
@@ -94,8 +134,13 @@ async def test_watches_of_a_kind_share_snapshots() -> None:
 
 async def _lines(answer: Response, count: int) -> list[str]:
     """Return the event types of the first lines of a watch."""
+    return [str(event["type"]) for event in await _events(answer, count)]
+
+
+async def _events(answer: Response, count: int) -> list[Json]:
+    """Return the first events of a watch; fewer if it ends before."""
     assert isinstance(answer, Lines)
-    types: list[str] = []
+    events: list[Json] = []
     enough = asyncio.Event()
 
     async def receive() -> Json:
@@ -104,12 +149,12 @@ async def _lines(answer: Response, count: int) -> list[str]:
 
     async def send(message: Json) -> None:
         body = cast("bytes", message.get("body", b""))
-        types.extend(json.loads(line)["type"] for line in body.splitlines())
-        if len(types) >= count:
+        events.extend(json.loads(line) for line in body.splitlines())
+        if len(events) >= count:
             enough.set()
 
     await answer({"type": "http"}, receive, send)  # pyright: ignore[reportArgumentType]
-    return types
+    return events
 
 
 async def test_watch_without_initial_events_begins_now() -> None:

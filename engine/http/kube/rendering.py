@@ -49,7 +49,12 @@ def render_object(
 
 def initial_end(resource: Resource, number: int) -> KubeObject:
     """Return the object of the bookmark after the initial list of a watch; ``number`` is the list's version."""
-    metadata: Json = {"resourceVersion": str(number), "annotations": {INITIAL_END: "true"}}
+    return bookmark(resource, number).with_metadata({"annotations": {INITIAL_END: "true"}})
+
+
+def bookmark(resource: Resource, number: int) -> KubeObject:
+    """Return the object of a bookmark with the version ``number``."""
+    metadata: Json = {"resourceVersion": str(number)}
     return KubeObject({"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata})
 
 

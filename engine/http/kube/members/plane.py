@@ -66,7 +66,7 @@ class MemberPlane(SnapshotPlane):
         clock_ms: Callable[[], int],
         showing: Showing,
     ) -> None:
-        super().__init__(first_number=clock_ms())
+        super().__init__(began_ms=clock_ms())
         self._showing = showing
         self._members = members
         self._clock_ms = clock_ms

@@ -152,8 +152,8 @@ _NAME = "karmada"
 class _SelectedObjects(SnapshotPlane):
     """The objects that ResourceRegistries select. Objects of different clusters may have the same name."""
 
-    def __init__(self, plane: ControlPlane, members: MemberPlanes, first_number: int) -> None:
-        super().__init__(first_number)
+    def __init__(self, plane: ControlPlane, members: MemberPlanes, began_ms: int) -> None:
+        super().__init__(began_ms)
         self._plane = plane
         self._members = members
         self._versions: dict[str, dict[Name, str]] = {}
@@ -205,7 +205,7 @@ class Proxying:
     ) -> None:
         self._member_api = member_api
         self._guard = guard
-        self._found = _SelectedObjects(plane, members, first_number=clock_ms())
+        self._found = _SelectedObjects(plane, members, began_ms=clock_ms())
         self._api = KubeApi(self._found, MemberWatches(self._found, clock_ms, stopping), None, clock_ms)
 
     async def answer(self, request: Request, resource: Resource, api_path: ApiPath) -> Response | str:

@@ -23,18 +23,23 @@ Name: TypeAlias = tuple[str, ...]
 """Namespace and name of an object, and its cluster if the snapshot has objects of several clusters."""
 
 
-class Snapshot(msgspec.Struct, frozen=True):
-    """A kind's objects by name, each with the number of the first snapshot that shows its current state."""
+Entry: TypeAlias = tuple[int, KubeObject]
+"""An object with the number of its last change, which is its resourceVersion."""
 
-    items: dict[Name, tuple[int, KubeObject]]
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """A kind's objects by name."""
+
+    items: dict[Name, Entry]
 
 
 class SnapshotPlane(abc.ABC):
     """Reads of objects; each read takes a snapshot of all objects of the kind."""
 
-    def __init__(self, first_number: int) -> None:
+    def __init__(self, began_ms: int) -> None:
         # Numbers must not repeat those of an earlier process: its clients resume their watches and write with them.
-        self._last_number = first_number
+        # They are below the microseconds of the clock, as long as fewer than 1,000 objects change in a millisecond.
+        self._last_number = began_ms * 1_000
         self._last: dict[str, Snapshot] = {}
         self._newest: dict[str, tuple[int, float]] = {}
         """Number of each kind's newest snapshot, and when it was begun, in seconds of the event loop's clock."""
@@ -114,19 +119,24 @@ class SnapshotPlane(abc.ABC):
         began_s = asyncio.get_running_loop().time()
         values = await self._objects(resource)
         share = loop_share.LoopShare()
-        number = self._last_number + 1
+        number = self._last_number
         kind = f"{resource.qualified} {resource.version}"
         before = self._last.get(kind, Snapshot({}))
-        items: dict[Name, tuple[int, KubeObject]] = {}
+        items: dict[Name, Entry] = {}
         for value in values:
             await share.pause()
             name = self._key(value)
             old = before.items.get(name)
             if old is None or old[1].without_metadata("resourceVersion") != value:
+                # A number for each change: a watch that ends between two of them is resumed with the next one.
+                number += 1
                 items[name] = (number, value.with_metadata({"resourceVersion": str(number)}))
             else:
                 # Keep the old object instead of the equal new one, so that snapshots share unchanged objects in memory.
                 items[name] = old
+        # Deletions come after the changes; a snapshot without changes has a new number too.
+        if number == self._last_number or len(before.items.keys() - items.keys()) > 0:
+            number += 1
         self._last_number = number
         self._newest[kind] = (number, began_s)
         states = self._states.setdefault(kind, deque(maxlen=_STATES_KEPT))
@@ -141,8 +151,13 @@ class SnapshotPlane(abc.ABC):
         """The objects of a kind when this number was the newest; None if they are no longer kept."""
         if number > self._last_number:
             return None
-        states = self._states.get(f"{resource.qualified} {resource.version}", ())
-        return next((look for first, look in reversed(states) if first <= number), None)
+        later = Snapshot({})
+        for first, look in reversed(self._states.get(f"{resource.qualified} {resource.version}", ())):
+            if first <= number:
+                changed = {name: entry for name, entry in later.items.items() if first < entry[0] <= number}
+                return Snapshot({**look.items, **changed}) if changed else look
+            later = look
+        return None
 
     def last_number(self) -> int:
         """The highest resourceVersion that this API has returned."""

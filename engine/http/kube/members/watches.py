@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from engine.http.kube import rendering, requests
 from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
-from engine.http.kube.members.snapshots import Snapshot, SnapshotPlane
+from engine.http.kube.members.snapshots import Entry, Name, Snapshot, SnapshotPlane
 from engine.http.kube.requests import ObjectFilter, Query
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import ApiPath, Resource
@@ -36,12 +36,14 @@ class MemberWatches:
         if len(self._open) >= _WATCHERS_MAX:
             raise status_objects.too_many_requests(1, f"the limit of {_WATCHERS_MAX} watches is reached")
         seen: Snapshot | None = Snapshot({})
+        begin = 0
         if not query.lists_first and not query.is_versioned:
-            _number, seen = await self._plane.snapshot(resource)
+            begin, seen = await self._plane.snapshot(resource)
         elif not query.lists_first:
             if not resource_versions.is_valid(query.resource_version):
                 raise status_objects.bad_request("resourceVersion: Invalid value")
-            seen = self._plane.remembered(resource, int(query.resource_version))
+            begin = int(query.resource_version)
+            seen = self._plane.remembered(resource, begin)
         if seen is None:
             raise status_objects.expired()
 
@@ -52,43 +54,68 @@ class MemberWatches:
             shown = rendering.render_object(resource, value, form, self._clock_ms())
             return rendering.encode({"type": event_type, "object": shown}) + b"\n"
 
-        lines = self._lines(resource, seen, is_selected, line, query)
+        lines = self._lines(resource, (begin, seen), is_selected, line, query)
         return Lines(lines, min(query.timeout_s or SECONDS, SECONDS_MAX), self._open)
 
     async def _lines(
         self,
         resource: Resource,
-        seen: Snapshot,
+        seen: tuple[int, Snapshot],
         is_selected: Callable[[KubeObject], bool],
         line: Callable[[str, KubeObject], bytes],
         query: Query,
     ) -> AsyncGenerator[bytes]:
+        begin, first = seen
         number = 0
-        known = {name: entry for name, entry in seen.items.items() if is_selected(entry[1])}
+        known = {name: entry for name, entry in first.items.items() if is_selected(entry[1])}
         try:
             while not self._stopping.is_set():
                 # Take a new first snapshot instead of a shared one: the client may have just written an object.
+                before = number
                 number, look = await (
                     self._plane.shared(resource, number, _POLL_SECONDS)
                     if number
                     else self._plane.snapshot(resource)
                 )
                 now = {name: entry for name, entry in look.items.items() if is_selected(entry[1])}
-                for name, (changed, value) in now.items():
-                    if name not in known:
-                        yield line("ADDED", value)
-                    elif known[name][1].uid != value.uid:
-                        # The object was deleted and created again between two snapshots.
-                        yield line("DELETED", known[name][1])
-                        yield line("ADDED", value)
-                    elif known[name][0] != changed:
-                        yield line("MODIFIED", value)
-                for name in known.keys() - now.keys():
-                    yield line("DELETED", known[name][1])
+                changes = _changes(known, now, before or begin, number)
+                for event_type, value in changes:
+                    yield line(event_type, value)
                 known = now
-                if query.initial_events and query.bookmarks:
+                if query.bookmarks and query.initial_events:
                     yield line("BOOKMARK", rendering.initial_end(resource, number))
                     query = msgspec.structs.replace(query, initial_events=False)
+                elif query.bookmarks and changes:
+                    yield line("BOOKMARK", rendering.bookmark(resource, number))
                 await asyncio.sleep(_POLL_SECONDS)
         except status_objects.StatusError as error:
             yield rendering.error_line(error)
+
+
+def _changes(
+    known: dict[Name, Entry], now: dict[Name, Entry], before: int, number: int
+) -> list[tuple[str, KubeObject]]:
+    """Return the differences of two snapshots with these numbers, as watch events with a type and an object.
+
+    A watch that is resumed from the version of one of them reports all events after it. Therefore deletions come first,
+    with the version ``before``; only if nothing follows, the last one has the version ``number``.
+    """
+    deleted = {
+        name: value for name, (_, value) in known.items() if name not in now or now[name][1].uid != value.uid
+    }
+    changed = sorted(
+        (entry[0], name) for name, entry in now.items() if name not in known or known[name][0] != entry[0]
+    )
+    versions = [before] * len(deleted)
+    if deleted and not changed:
+        versions[-1] = number
+    return [
+        *(
+            ("DELETED", value.with_metadata({"resourceVersion": str(version)}))
+            for value, version in zip(deleted.values(), versions, strict=True)
+        ),
+        *(
+            ("MODIFIED" if name in known and name not in deleted else "ADDED", now[name][1])
+            for _, name in changed
+        ),
+    ]
