@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct, structs
 
-from engine.kubeapi.conversion import autoscalers
+from engine.kubeapi.conversion import autoscalers, kubernetes_events
 from engine.kubeapi.conversion.autoscalers import ConversionError
 from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.schema import type_errors
@@ -54,6 +54,11 @@ class _Conversion(Struct, frozen=True):
 _CONVERSIONS: Final[Mapping[tuple[str, str], _Conversion]] = {
     (autoscalers.V1, "HorizontalPodAutoscaler"): _Conversion(
         autoscalers.V2, autoscalers.to_served, autoscalers.to_stored
+    ),
+    ("events.k8s.io/v1", "Event"): _Conversion(
+        kubernetes_events.CORE,
+        lambda value: kubernetes_events.to_served(value, "events.k8s.io/v1"),
+        kubernetes_events.to_stored,
     ),
     ("v1", "Secret"): _Conversion("v1", lambda value: value, stored_secret),
 }

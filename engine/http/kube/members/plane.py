@@ -47,6 +47,7 @@ _PARTLY_DERIVED: Final = frozenset(
         "configmaps",
         "controllerrevisions.apps",
         "events",
+        "events.events.k8s.io",
         "jobs.batch",
         "persistentvolumeclaims",
         "replicasets.apps",
@@ -224,8 +225,11 @@ class MemberPlane(SnapshotPlane):
             case _:
                 newest = await self._newest_pods(state)
                 return [
-                    *kubernetes_events.of_refused_pods(state),
-                    *kubernetes_events.of_pods(self.name, newest),
+                    versions.to_served(resource, event)
+                    for event in (
+                        *kubernetes_events.of_refused_pods(state),
+                        *kubernetes_events.of_pods(self.name, newest),
+                    )
                 ]
 
     async def _claims(self, state: MemberState, resource: Resource) -> list[KubeObject]:
