@@ -48,7 +48,7 @@ def test_applied_plan_is_checked_and_named_in_the_timeline(shell: Shell, tmp_pat
     check = json.loads(shell("plan", "check", identity, "--json"))
     assert check["workloads"][0]["actual"] == {"member2": 5, "member3": 4}
     lines = shell("timeline", "deploy", "web").splitlines()
-    planned = [line for line in lines if f"(planned by {identity})" in line]
+    planned = [line for line in lines if f"planned by {identity})" in line]
     assert any("eviction-started" in line for line in planned)
     assert not any("template-applied" in line for line in planned)
     saved = json.loads(out.read_bytes())
