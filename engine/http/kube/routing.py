@@ -45,6 +45,10 @@ class Plane(Protocol):
         """The kind that a path names; None if it is unknown."""
         ...
 
+    async def newest(self) -> int:
+        """The highest resourceVersion that this API has returned, on any replica."""
+        ...
+
     async def get(
         self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
     ) -> KubeObject | None:
@@ -231,6 +235,9 @@ class KubeApi:
         if api_path.name:
             if wrong := requests.version_fault(query.resource_version):
                 raise status_objects.bad_request(wrong)
+            # Kubernetes waits 3 s for the version. Here the log has every version that any replica returned.
+            if query.is_versioned and int(query.resource_version) > (newest := await self._plane.newest()):
+                raise status_objects.version_too_large(query.resource_version, newest)
             value = await self._object(resource, api_path, is_fresh=query.resource_version != "0")
             return rendering.answer(rendering.render_object(resource, value, form, self._clock_ms()))
         return await self._list(resource, api_path, query, form)

@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from events.json_values import Json
-from tests.api.kube.client import MAPS, api, create, version, watched
+from tests.api.kube.client import MAPS, MEMBER, api, create, member, version, watched
 from tests.builders import inputs
 from tests.builders.log_records import record
 from tests.builders.manifests import config_map, manifest
@@ -89,6 +89,25 @@ async def test_list_not_older_than_a_future_version_times_out() -> None:
         assert (answer.status_code, answer.json()["reason"]) == (504, "Timeout")
         (cause,) = answer.json()["details"]["causes"]
         assert cause["reason"] == "ResourceVersionTooLarge"
+
+
+@pytest.mark.parametrize("name", ["one", "missing"])
+async def test_object_not_older_than_a_future_version_times_out(name: str) -> None:
+    async with api() as (client, _):
+        number = version(await create(client, config_map("one")))
+        for known in ("0", "1", number):
+            assert (await client.get(f"{MAPS}/one", params={"resourceVersion": known})).status_code == 200
+        answer = await client.get(f"{MAPS}/{name}", params={"resourceVersion": "999999"})
+    assert (answer.status_code, answer.json()["reason"]) == (504, "Timeout")
+    assert answer.json()["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+
+
+async def test_object_of_a_member_not_older_than_a_future_version_times_out() -> None:
+    async with member() as client:
+        path = f"{MEMBER}/api/v1/namespaces/default"
+        number = (await client.get(path)).json()["metadata"]["resourceVersion"]
+        for requested, status in ((number, 200), (str(2**63), 504)):
+            assert (await client.get(path, params={"resourceVersion": requested})).status_code == status
 
 
 @pytest.mark.parametrize("path", [MAPS, "/api/v1/events"])

@@ -57,6 +57,10 @@ class SnapshotPlane(abc.ABC):
     def _key(self, value: KubeObject) -> Name:
         return value.key
 
+    async def newest(self) -> int:
+        """The highest resourceVersion that this API has returned."""
+        return self._last_number
+
     async def get(
         self, resource: Resource, namespace: str, name: str, *, is_fresh: bool = True
     ) -> KubeObject | None:
