@@ -22,8 +22,8 @@ async def answer(request: Request, steps: list[str], kinds: Kinds) -> Response |
     match steps:
         case ["version"]:
             return rendering.answer(discovery.VERSION)
-        case [step, *_] if step in _HEALTH:
-            is_verbose = "verbose" in request.query_params
+        case [step] | [step, "ping"] if step in _HEALTH:
+            is_verbose = "verbose" in request.query_params and len(steps) == 1
             return PlainTextResponse(f"[+]ping ok\n{step} check passed\n" if is_verbose else "ok")
         case [""]:
             return rendering.answer({"paths": _ROOT})
