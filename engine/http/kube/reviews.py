@@ -75,6 +75,8 @@ class Reviews:
 
     async def _token(self, review: KubeObject) -> _TokenStatus:
         token = review.text_at("spec", "token")
+        if not token:
+            raise status_objects.bad_request("token is required for TokenReview in authentication")
         named = texts(review.list_at("spec", "audiences")) or access.AUDIENCES
         user = await self._users.user_of(token, named)
         if user is None:

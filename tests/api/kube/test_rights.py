@@ -89,6 +89,11 @@ async def test_token_review_returns_the_user() -> None:
         assert "system:serviceaccounts:default" in status["user"]["groups"]
         nobody = (await client.post(path, json={"spec": {"token": "x"}})).json()["status"]
         assert nobody["authenticated"] is False
+        reviews: list[Json] = [{}, {"spec": {}}, {"spec": {"token": ""}}]
+        for review in reviews:
+            empty = await client.post(path, json=review)
+            expected = (400, "token is required for TokenReview in authentication")
+            assert (empty.status_code, empty.json()["message"]) == expected
 
 
 async def test_token_for_another_audience_is_valid_there_only() -> None:
