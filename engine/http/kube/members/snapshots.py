@@ -91,13 +91,14 @@ class SnapshotPlane(abc.ABC):
         items: list[KubeObject] = []
         mark: Name = ()
         share = loop_share.LoopShare()
-        for name in names:
+        for position, name in enumerate(names):
             await share.pause()
             value = look.items[name][1]
             if not fits(value):
                 continue
             if limit and len(items) == limit:
-                return Listed(items, msgspec.json.encode(mark).decode(), number)
+                left = 0 if after else len(names) - position
+                return Listed(items, msgspec.json.encode(mark).decode(), number, left)
             items.append(value)
             mark = name
         return Listed(items, "", number)

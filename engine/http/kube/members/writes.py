@@ -6,6 +6,7 @@ to members (``engine.simulation.unmanaged``). A deletion follows the propagation
 """
 
 import asyncio
+import uuid
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -33,7 +34,7 @@ from engine.writing import object_changes
 from engine.writing.edits.authorized import Permission
 from engine.writing.edits.objects import SCALE, STATUS, RequestedEdit
 from engine.writing.mutations import Edited
-from events import clusters, shapes
+from events import clusters, shapes, times
 from events.json_values import Json
 from events.kube_fields import ListMeta
 from events.kube_objects import KubeObject
@@ -269,6 +270,9 @@ class MemberWrites:
             derived = {name: newest[name] for name in _IDENTITY if name in newest}
             metadata = {**newest, **value.metadata, **derived}
             value = current.with_fields({**value.document, "metadata": metadata})
+        elif live is None:
+            now = times.to_seconds_text(self._clock_ms())
+            value = value.with_metadata({"uid": str(uuid.uuid4()), "creationTimestamp": now})
         warnings = (*write.warnings, *edited.warnings)
         if write.path.part == SCALE:
             return rendering.answer(scales.scale_of(resource, value).document, warnings=warnings)
