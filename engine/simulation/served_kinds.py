@@ -1,7 +1,7 @@
 """The kinds that a member serves: those of its configuration, and those of its CustomResourceDefinitions."""
 
-from engine.simulation.state import MemberState
-from events import clusters
+from engine.simulation.state import MemberState, Unmanaged
+from events import clusters, keys
 from events.validation import known_kinds
 
 
@@ -34,3 +34,15 @@ def _api(group: str, names: dict[str, str]) -> clusters.ApiKind:
     return clusters.ApiKind(
         group_version=group, kinds=kinds, names=() if derived else tuple(names[kind] for kind in kinds)
     )
+
+
+def objects(state: MemberState, key: str) -> list[Unmanaged]:
+    """Return the objects that clients wrote of the kinds that a definition with this key serves."""
+    kinds = {(kind.group, kind.kind) for kind in state.definitions.get(key, ())}
+    if not kinds:
+        return []
+    return [
+        item
+        for item in state.unmanaged.values()
+        if (keys.group_of(item.ref.api_version), item.ref.kind) in kinds
+    ]

@@ -10,6 +10,7 @@ from typing import Final
 from engine.http.kube import requests
 from engine.http.kube.control_plane import ControlPlane
 from engine.kubeapi.errors import status_objects
+from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.schema.resources import Resource
 from engine.writing.mutations import Action, Problem, Target, Verdict
 from engine.writing.object_changes import Removal
@@ -34,8 +35,13 @@ async def delete_objects(
         if kind.custom and kind.qualified == name:
             remaining += await _delete_all(kind, plane, write_api, now_ms)
     if remaining:
-        why = f"objects of its kind still exist ({remaining}); remove their finalizers, then delete it again"
-        raise status_objects.conflict(definition, name, why)
+        raise delayed(definition, name, remaining)
+
+
+def delayed(definition: Resource, name: str, remaining: int) -> StatusError:
+    """Return the refusal (409) of the deletion of a definition whose kind has objects with finalizers."""
+    why = f"objects of its kind still exist ({remaining}); remove their finalizers, then delete it again"
+    return status_objects.conflict(definition, name, why)
 
 
 async def _delete_all(kind: Resource, plane: ControlPlane, write_api: WritePath, now_ms: int) -> int:

@@ -4,9 +4,9 @@ import httpx
 import pytest
 
 from events.json_values import Json
-from tests.api.kube.client import MEMBER, member
+from tests.api.kube.client import MEMBER, MERGE, member
 from tests.api.servers import NOW_MS
-from tests.builders.manifests import config_map, deployment
+from tests.builders.manifests import config_map, definition, deployment
 
 PODS = f"{MEMBER}/api/v1/namespaces/default/pods"
 MAPS = f"{MEMBER}/api/v1/namespaces/default/configmaps"
@@ -98,3 +98,21 @@ async def test_deletion_that_waits_for_a_finalizer_raises_the_generation(path: s
             assert (await client.delete(f"{path}/web")).status_code == 200
             kept = (await client.get(f"{path}/web")).json()["metadata"]
             assert (kept["generation"], "deletionTimestamp" in kept) == (2, True)
+
+
+async def test_deletion_of_a_definition_deletes_the_objects_of_its_kind() -> None:
+    definitions = f"{MEMBER}/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    widgets = f"{MEMBER}/apis/example.io/v1/namespaces/default/widgets"
+    widget: Json = {"apiVersion": "example.io/v1", "kind": "Widget"}
+    async with member() as client:
+        await _create(client, definitions, definition("widgets", "Widget"))
+        await _create(client, widgets, {**widget, "metadata": {"name": "one"}})
+        waiting: Json = {"name": "two", "finalizers": ["example.io/wait"]}
+        await _create(client, widgets, {**widget, "metadata": waiting})
+        refused = await client.delete(f"{definitions}/widgets.example.io")
+        assert (refused.status_code, "(1)" in refused.json()["message"]) == (409, True)
+        freed = await client.patch(f"{widgets}/two", json={"metadata": {"finalizers": None}}, headers=MERGE)
+        assert freed.is_success
+        assert (await client.delete(f"{definitions}/widgets.example.io")).is_success
+        await _create(client, definitions, definition("widgets", "Widget"))
+        assert (await client.get(widgets)).json()["items"] == []

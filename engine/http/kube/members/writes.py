@@ -16,8 +16,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from engine import loop_share
-from engine.domain import namespaces
-from engine.http.kube import bodies, bootstrap_objects, list_responses, rendering, requests
+from engine.domain import marks, namespaces
+from engine.http.kube import (
+    bodies,
+    bootstrap_objects,
+    definition_deletion,
+    list_responses,
+    rendering,
+    requests,
+)
 from engine.http.kube.members.plane import MemberPlane
 from engine.http.kube.write_parsing import Parsing, WriteRequest
 from engine.kubeapi.admission import built_in_defaults
@@ -27,7 +34,7 @@ from engine.kubeapi.errors.status_objects import Status, StatusError
 from engine.kubeapi.rights.rbac import Rights, User
 from engine.kubeapi.schema.resources import ApiPath, Resource
 from engine.objects.owner_references import Propagation
-from engine.simulation import disruption_budgets, garbage_collection, kept_fields, lists, quotas
+from engine.simulation import disruption_budgets, garbage_collection, kept_fields, lists, quotas, served_kinds
 from engine.simulation.state import Unmanaged
 from engine.works import templates
 from engine.writing import object_changes
@@ -181,7 +188,7 @@ class MemberWrites:
             self._clock_ms(),
             propagation=options.propagation,
         )
-        writes = deletion.writes
+        writes = [*self._deletions_of_kind(resource, ref), *deletion.writes]
         if deletion.marked is not None:
             item = state.unmanaged.get(ref.binding_key)
             writes = [
@@ -196,6 +203,19 @@ class MemberWrites:
         if not options.dry_run and _is_built_in(resource, name) and not deletion.is_managed:
             await self._create_built_in(resource, namespace)
         return status_objects.deleted(resource, name, live.uid), deletion.warning
+
+    def _deletions_of_kind(
+        self, resource: Resource, ref: shapes.WorkloadRef
+    ) -> list[clusters.MemberObjectDeleted]:
+        """Return the deletions of the objects whose kind a definition serves, which is deleted; none for other objects.
+
+        Raises StatusError (409) if some of these objects have finalizers.
+        """
+        items = served_kinds.objects(self._plane.state(), ref.binding_key)
+        waiting = sum(bool(marks.finalizers(KubeObject.from_json(item.manifest))) for item in items)
+        if waiting:
+            raise definition_deletion.delayed(resource, ref.name, waiting)
+        return [clusters.MemberObjectDeleted(name=self._plane.name, object=item.ref) for item in items]
 
     async def _create_built_in(self, resource: Resource, namespace: str) -> None:
         """Recreate an object that every namespace contains, after a client deleted it."""
