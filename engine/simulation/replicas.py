@@ -207,7 +207,9 @@ def completions(workload: Workload) -> int:
 
 
 def still_to_run(workload: Workload, replicas: int) -> int:
-    """Return how many more pods a Job runs until it is complete; for workloads that do not end, ``replicas``."""
+    """Return how many more pods a Job runs until it is complete or suspended; ``replicas`` for other workloads."""
+    if workload.template.is_suspended:
+        return 0
     return completions(workload) - workload.succeeded if workload.template.run_ms else replicas
 
 

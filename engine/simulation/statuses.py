@@ -102,26 +102,36 @@ def status(state: MemberState, workload: Workload) -> Json:
 
 def _job_status(workload: Workload) -> _JobStatus:
     active = workload.admitted + workload.pending
-    status: _JobStatus = {"ready": workload.ready, "startTime": times.to_seconds_text(workload.created_ms)}
+    status: _JobStatus = {"ready": workload.ready}
+    if workload.template.is_suspended:
+        since = times.to_seconds_text(workload.created_ms)
+        status["conditions"] = [_job_condition("Suspended", "JobSuspended", "Job suspended", since)]
+    else:
+        status["startTime"] = times.to_seconds_text(workload.created_ms)
     if active:
         status["active"] = active
     if workload.succeeded:
         status["succeeded"] = workload.succeeded
-    if workload.replicas and replicas.still_to_run(workload, workload.replicas) <= 0 and not active:
+    if workload.replicas and replicas.completions(workload) <= workload.succeeded and not active:
         ended = times.to_seconds_text(workload.ended_ms)
         status["completionTime"] = ended
+        message = "Reached expected number of succeeded pods"
         status["conditions"] = [
-            {
-                "type": kind,
-                "status": "True",
-                "reason": "CompletionsReached",
-                "message": "Reached expected number of succeeded pods",
-                "lastProbeTime": ended,
-                "lastTransitionTime": ended,
-            }
+            _job_condition(kind, "CompletionsReached", message, ended)
             for kind in ("SuccessCriteriaMet", "Complete")
         ]
     return status
+
+
+def _job_condition(kind: str, reason: str, message: str, since: str) -> Condition:
+    return {
+        "type": kind,
+        "status": "True",
+        "reason": reason,
+        "message": message,
+        "lastProbeTime": since,
+        "lastTransitionTime": since,
+    }
 
 
 def _pod_status(cluster: str, workload: Workload) -> _PodStatus:

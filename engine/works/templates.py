@@ -83,7 +83,8 @@ class Template(Struct, frozen=True, gc=False):
     they do not start. ``is_terminating``: the pods have a deadline. ``scheduling``: the nodes that take the pods.
     ``retains``: members decide the number of replicas. ``load`` is the annotation ``autoscalers.LOAD``.
 
-    Jobs: ``completions``, and ``run_ms``, the time until a pod succeeds (0 for kinds that do not end).
+    Jobs: ``completions``, ``run_ms``, the time until a pod succeeds (0 for kinds that do not end), and
+    ``is_suspended``: they run no pods.
 
     Other kinds: ``rank`` of a PriorityClass, ``budget`` of a PodDisruptionBudget, ``cron`` of a CronJob, ``scaler`` of
     a HorizontalPodAutoscaler, ``quota`` of a ResourceQuota, and ``served``, the kinds that a CustomResourceDefinition
@@ -115,6 +116,7 @@ class Template(Struct, frozen=True, gc=False):
     is_terminating: bool = False
     strategy: strategies.Strategy | None = None
     scheduling: node_rules.NodeRules = node_rules.ANY
+    is_suspended: bool = False
 
     @property
     def pod(self) -> quotas.Pod:
@@ -161,8 +163,9 @@ class _Spec(Struct, frozen=True):
     replicas: int | None = None
     parallelism: int | None = None
     completions: int | None = None
-    # Raw, because in kinds other than Service ``type`` may be anything.
+    # Raw, because in other kinds than Service and Job these may be anything.
     type: msgspec.Raw = msgspec.Raw(b"null")
+    suspend: msgspec.Raw = msgspec.Raw(b"false")
 
 
 class _Metadata(Struct, frozen=True):
@@ -260,6 +263,7 @@ def read(manifest: bytes | msgspec.Raw) -> Template:
         is_terminating=own.active_deadline_seconds is not None,
         strategy=shared(strategies.read(decoded.kind, manifest)),
         scheduling=node_rules.read(raw),
+        is_suspended=is_job and bytes(spec.suspend) == b"true",
     )
 
 
