@@ -1,4 +1,4 @@
-"""OpenAPI v2: the JSON document, and its protobuf form as far as older kubectl versions read it."""
+"""OpenAPI v2: the JSON document, and its protobuf form, which older kubectl versions read."""
 
 import json
 import re
@@ -6,7 +6,7 @@ import re
 from engine.kubeapi.schema import custom_kinds, openapi_v2
 from engine.kubeapi.schema.resources import control_plane
 from engine.kubeapi.wire import protobuf
-from events.json_values import Json, decoded, object_at, objects_at
+from events.json_values import Json, as_object, decoded, object_at, objects_at
 from events.kube_objects import KubeObject
 
 
@@ -32,6 +32,54 @@ def test_patch_of_each_kind_declares_its_kind_and_field_validation() -> None:
     assert {b"fieldValidation", b"dryRun"} <= kinds["policy.karmada.io", "PropagationPolicy"]
     assert b"/apis/apps/v1/namespaces/{namespace}/deployments/{name}" in below(document, 8, 2, 1)
     assert below(document, 1) == [b"2.0"]
+
+
+def _schema(message: bytes) -> Json:
+    """Read a schema from protobuf, with the parts that the document has in both forms."""
+    texts = {
+        name: below(message, number) for name, number in (("$ref", 1), ("format", 2), ("description", 4))
+    }
+    schema: Json = {name: values[0].decode() for name, values in texts.items() if values}
+    if required := below(message, 19):
+        schema["required"] = [name.decode() for name in required]
+    if types := below(message, 22, 1):
+        schema["type"] = types[0].decode()
+    for name, number in (("additionalProperties", 21), ("items", 23)):
+        if parts := below(message, number, 1):
+            schema[name] = _schema(parts[0])
+    if below(message, 25):
+        schema["properties"] = _schemas(message, 25)
+    for extension in below(message, 31):
+        schema[below(extension, 1)[0].decode()] = json.loads(below(extension, 2, 2)[0])
+    return schema
+
+
+def _schemas(message: bytes, number: int) -> Json:
+    """Read a map of schemas from a field of a message."""
+    return {
+        below(entry, 1)[0].decode(): _schema(b"".join(below(entry, 2))) for entry in below(message, number, 1)
+    }
+
+
+def _kept(written: object) -> object:
+    """Return a schema of the JSON document without the limits that protobuf does not have."""
+    schema = as_object(written)
+    if schema is None:
+        return written
+    left_out = ("minimum", "maximum", "pattern", "enum", "minLength", "maxLength", "minItems", "maxItems")
+    kept: Json = {name: _kept(value) for name, value in schema.items() if name not in left_out}
+    if "properties" in schema:
+        properties = object_at(schema, "properties")
+        kept["properties"] = {name: _kept(value) for name, value in properties.items()}
+    return kept
+
+
+def test_both_forms_have_the_same_schemas() -> None:
+    document = openapi_v2.document(control_plane())
+    definitions = object_at(decoded(document.json), "definitions")
+    encoded = _schemas(document.protobuf, 9)
+    assert encoded.keys() == definitions.keys()
+    assert not [name for name, schema in definitions.items() if encoded[name] != _kept(schema)]
 
 
 GADGET: Json = {
