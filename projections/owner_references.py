@@ -1,5 +1,6 @@
 """Projection of owner references: which objects name which owners in their metadata; feeds the garbage collector."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from events import shapes
@@ -23,7 +24,6 @@ _REFERENCES: Final = "SELECT api_version, kind, name, namespace FROM objects WHE
 _OWNED: Final = "SELECT id FROM owner_references WHERE owner = ?"
 _OWNING: Final = "SELECT id FROM owner_references"
 _ANY: Final = "SELECT 1 FROM owner_references LIMIT 1"
-_CONTAINING: Final = "SELECT id FROM objects WHERE instr(manifest, ?)"
 _DELETED: Final = "SELECT body FROM changes WHERE place >= ? AND place < ? AND verb = ?"
 
 
@@ -84,11 +84,15 @@ def changed_dependents(rows: Queryable, span: tuple[int, int] | None) -> list[sh
     return _referenced(rows, f"{_OWNING} WHERE id IN ({changes.IN_RANGE})", *changes.bounds(*span))
 
 
-def containing(rows: Queryable, text: str, span: tuple[int, int] | None) -> list[shapes.WorkloadRef]:
-    """Return the objects of all kinds whose manifests contain a text; ``span`` as in ``changed_dependents``."""
+def containing(
+    rows: Queryable, texts: Sequence[str], span: tuple[int, int] | None
+) -> list[shapes.WorkloadRef]:
+    """Return the objects whose manifests contain one of these texts; ``span`` as in ``changed_dependents``."""
+    matches = " OR ".join(["instr(manifest, ?)"] * len(texts))
+    statement = f"SELECT id FROM objects WHERE ({matches})"  # noqa: S608  # constants
     if span is None:
-        return _referenced(rows, _CONTAINING, text)
-    return _referenced(rows, f"{_CONTAINING} AND id IN ({changes.IN_RANGE})", text, *changes.bounds(*span))
+        return _referenced(rows, statement, *texts)
+    return _referenced(rows, f"{statement} AND id IN ({changes.IN_RANGE})", *texts, *changes.bounds(*span))
 
 
 def deleted(rows: Queryable, span: tuple[int, int]) -> list[KubeObject]:

@@ -7,15 +7,15 @@ If an owner's kind is not served, its dependents stay. Every server collects: th
 find no such object.
 """
 
-import asyncio
 import enum
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import Final, NamedTuple
 
 from msgspec import structs
 
 from engine import diagnostics
+from engine.controllers import batches
 from engine.controllers.controller import Access, Controller
 from engine.kubeapi.schema.custom_kinds import DEFINITION
 from engine.kubeapi.schema.resources import Resource
@@ -33,7 +33,6 @@ from projections import owner_references as references
 from projections.port import Rows
 
 MANAGER: Final = "garbage-collector"
-_TOGETHER: Final = 256
 _DEFINITIONS: Final = changes.kind_of(*DEFINITION)
 
 _log = diagnostics.logger(__name__)
@@ -89,7 +88,7 @@ class GarbageCollection(Controller):
             self._blocked, self._unresolved = {}, {}
         waiting, unresolved = dict(self._blocked), tuple(self._unresolved)
         number, others, owners = await self._reads.peek(partial(_read, after, waiting, unresolved))
-        await _in_batches(self._check, others)
+        await batches.gathered(self._check, others)
         for ref in owners:
             await self._check(ref)
         return number
@@ -113,7 +112,7 @@ class GarbageCollection(Controller):
         if not is_immediate:
             return structs.replace(removal, propagation=propagation, has_dependents=True)
         if await self._write_api.check(removal) is None:
-            await _in_batches(partial(self._release, uids={uid}), owned)
+            await batches.gathered(partial(self._release, uids={uid}), owned)
         return removal
 
     async def delete_dependents(self, uid: str) -> None:
@@ -201,7 +200,7 @@ class GarbageCollection(Controller):
         """Delete the dependents of an object that is deleted after them; end its wait if none of them remains."""
         owned = await self._reads.peek(partial(references.dependents, owner=value.uid))
         others = [other for other in owned if other != ref]
-        await _in_batches(self._check, others)
+        await batches.gathered(self._check, others)
         blocking = [
             other
             for other in others
@@ -219,7 +218,7 @@ class GarbageCollection(Controller):
     async def _orphan(self, ref: WorkloadRef, resource: Resource, value: KubeObject) -> None:
         """Release the dependents of an object that is deleted without them; delete it if no other finalizer remains."""
         owned = await self._reads.read(partial(references.dependents, owner=value.uid))
-        await _in_batches(partial(self._release, uids={value.uid}), owned)
+        await batches.gathered(partial(self._release, uids={value.uid}), owned)
         left = await self._reads.read(partial(references.ids, owner=value.uid))
         if left:
             # Other clients changed these meanwhile; the next turn sees their changes.
@@ -276,15 +275,6 @@ class GarbageCollection(Controller):
         return False
 
 
-async def _in_batches(
-    action: Callable[[WorkloadRef], Awaitable[object]], objects: Collection[WorkloadRef]
-) -> None:
-    """Carry out an action on some objects, on several at a time."""
-    ordered = list(objects)
-    for start in range(0, len(ordered), _TOGETHER):
-        await asyncio.gather(*(action(ref) for ref in ordered[start : start + _TOGETHER]))
-
-
 def _target(ref: WorkloadRef) -> Target:
     return Target(api_version=ref.api_version, kind=ref.kind, namespace=ref.namespace, name=ref.name)
 
@@ -299,11 +289,8 @@ def _read(
     number = changes.checkpoint(rows)
     span = (after, number) if after >= 0 and changes.is_kept(after, number) else None
     others = dict.fromkeys(references.changed_dependents(rows, span))
-    owners = dict.fromkeys(
-        ref
-        for finalizer in (owner_references.FOREGROUND, owner_references.ORPHAN)
-        for ref in references.containing(rows, f'"{finalizer}"', span)
-    )
+    finalizers = tuple(f'"{name}"' for name in (owner_references.FOREGROUND, owner_references.ORPHAN))
+    owners = dict.fromkeys(references.containing(rows, finalizers, span))
     if span is not None and references.is_any(rows):
         for value in references.deleted(rows, span):
             others |= dict.fromkeys(references.dependents(rows, value.uid))

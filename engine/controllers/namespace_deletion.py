@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from engine import diagnostics
+from engine.controllers import batches
 from engine.domain import marks, namespaces
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.log.port import LogError
@@ -34,7 +35,6 @@ Another server or a producer may have ended what kept one, or a slow write may h
 """
 
 _AFTER_FAILURE_MS: Final = 1_000
-_TOGETHER: Final = 256
 _NAMESPACE: Final = object_tables.Kind(*namespaces.KIND)
 _FAILURES: Final = (LogError, ProjectionError, StatusError)
 
@@ -184,11 +184,7 @@ class Namespaces:
             Target(api_version=ref.api_version, kind=ref.kind, namespace=name, name=ref.name)
             for ref in (contents if is_marked else ())
         ]
-        is_held = False
-        for start in range(0, len(targets), _TOGETHER):
-            batch = targets[start : start + _TOGETHER]
-            refused = await asyncio.gather(*(self._is_refused(target) for target in batch))
-            is_held = is_held or any(refused)
+        is_held = any(await batches.gathered(self._is_refused, targets))
         (self._held.add if is_held else self._held.discard)(name)
 
     async def _is_refused(self, target: Target) -> bool:
