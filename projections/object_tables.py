@@ -5,6 +5,7 @@ names one version of a kind, in which the objects are rendered.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -122,10 +123,18 @@ def page(rows: Rows, selection: Selection, *, limit: int = 0, after: str = "") -
     return Page(items)
 
 
-def with_others(stored: Page, others: Iterable[KubeObject], *, limit: int, after: str) -> Page:
-    """Return a page with further objects, which the tables do not have, in the same order and with the same limit."""
+def with_others(
+    rows: Rows, kind: Kind, stored: Page, others: Iterable[KubeObject], *, limit: int, after: str
+) -> Page:
+    """Return a page with further objects of a kind, in the same order and with the same limit.
+
+    A stored object replaces a further one of its name.
+    """
     start = _read_mark(after)[:2] if after else ("", "")
-    later = [item for item in others if item.key > start]
+    following = sorted((item for item in others if item.key > start), key=attrgetter("key"))
+    new = (item for item in following if get(rows, kind, *item.key) is None)
+    # Only a first page counts all that follow, so that later pages need not look up all others again.
+    later = list(islice(new, limit + 1 if after and limit else None))
     if not later:
         return stored
     items = sorted([*stored.items, *later], key=attrgetter("key"))

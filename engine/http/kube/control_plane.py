@@ -177,9 +177,7 @@ class ControlPlane:
             if is_changed := may_differ and _have_come_or_gone(rows, oldest, number):
                 number = oldest
             page = object_tables.page(rows, selection, limit=limit, after=after)
-            # A stored object may replace a bootstrap object.
-            kept = [item for item in filter(fits, values) if object_tables.get(rows, kind, *item.key) is None]
-            page = object_tables.with_others(page, kept, limit=limit, after=after)
+            page = object_tables.with_others(rows, kind, page, filter(fits, values), limit=limit, after=after)
             return not is_changed, Listed(page.items, page.after, number, page.left)
 
         # Bootstrap objects are read before the stored ones. If a namespace or cluster is created or deleted between
