@@ -55,10 +55,9 @@ def summary(entry: Entry, *, is_named: bool = True) -> str:
 
     ``is_named``: an observation begins with the name of its object.
     """
-    origins = ([f"by {entry.user}"] if entry.user else []) + (
-        [f"planned by {entry.plan}"] if entry.plan else []
-    )
-    return _summary(entry, is_named=is_named) + (f" ({', '.join(origins)})" if origins else "")
+    named = (("by", entry.user), ("planned by", entry.plan))
+    origins = ", ".join(f"{word} {name}" for word, name in named if name)
+    return _summary(entry, is_named=is_named) + (f" ({origins})" if origins else "")
 
 
 def _summary(entry: Entry, *, is_named: bool) -> str:

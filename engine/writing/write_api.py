@@ -175,7 +175,7 @@ class WriteApi:
         return await self._execution.computed(mutation, source, body_bytes)
 
     async def check(self, mutation: Mutation) -> Problem | None:
-        """Compute a mutation without making it, as ``WritePath`` says."""
+        """Return why a mutation would not be made, None if it would; raises StatusError if it would be refused."""
         return await self._execution.check(mutation)
 
     async def change_known(self, mutation: Mutation) -> Written:
