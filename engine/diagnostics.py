@@ -1,7 +1,7 @@
 """Log of a process: one line per event on standard error, separate from a command's output.
 
-Every module gets its logger here, so all processes log in the same form. Tracebacks never show local
-variables, which hold tokens and the Secrets in request bodies.
+Every module gets its logger here, so all processes log in the same form; warnings of libraries have it too.
+Tracebacks never show local variables, which hold tokens and the Secrets in request bodies.
 """
 
 import logging
@@ -14,10 +14,13 @@ from engine import broken_pipes, optional_imports
 # structlog would load rich, pygments and attrs, which only tracebacks with local variables need.
 with optional_imports.without("rich"):
     import structlog
-    from structlog.typing import FilteringBoundLogger, WrappedLogger
+    from structlog.typing import FilteringBoundLogger, Processor, WrappedLogger
 
 LEVEL_VARIABLE: Final = "REBALLAST_LOG_LEVEL"
 """Environment variable with the lowest level that is logged: debug, info, warning or error."""
+
+FORMAT_VARIABLE: Final = "REBALLAST_LOG_FORMAT"
+"""Environment variable with the form of log lines: ``json`` for a JSON object with times in UTC, else text."""
 
 
 def logger(name: str) -> FilteringBoundLogger:
@@ -48,18 +51,37 @@ def _level() -> int:
     return logging.getLevelNamesMapping().get(named, logging.INFO)
 
 
+def _renderers() -> list[Processor]:
+    if os.environ.get(FORMAT_VARIABLE, "").lower() == "json":
+        return [
+            structlog.processors.TimeStamper(fmt="iso", key="time"),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(default=str),
+        ]
+    # The default formatter prints local variables.
+    plain = structlog.dev.plain_traceback
+    return [
+        structlog.processors.TimeStamper(fmt="%Y-%m-%d %H:%M:%S", utc=False),
+        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain),
+    ]
+
+
+class _OfLibraries(logging.Handler):
+    """Logs what libraries write with Python's ``logging``, such as uvicorn's warnings."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        logger(record.name).log(record.levelno, record.getMessage(), exc_info=record.exc_info)
+
+
 structlog.configure(
     processors=[
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.dev.set_exc_info,
-        structlog.processors.TimeStamper(fmt="%Y-%m-%d %H:%M:%S", utc=False),
-        # The default formatter prints local variables.
-        structlog.dev.ConsoleRenderer(
-            colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
-        ),
+        *_renderers(),
     ],
     wrapper_class=structlog.make_filtering_bound_logger(_level()),
     logger_factory=_to_stderr,
     cache_logger_on_first_use=False,
 )
+logging.getLogger().addHandler(_OfLibraries(logging.WARNING))

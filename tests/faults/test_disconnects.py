@@ -67,3 +67,23 @@ def test_leaked_secrets_in_logs_are_found(tmp_path: Path) -> None:
     # Otherwise the check at the end of the run would find them too.
     (tmp_path / "output").unlink()
     assert masked == ["2: headers={'x': b'[secret]'}", "3: ╭──── [secret]───╮"]
+
+
+@pytest.mark.slow
+def test_every_log_line_is_a_json_object_on_demand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REBALLAST_LOG_FORMAT", "json")
+    data = tmp_path / "data"
+    with running(data):
+        endpoint: dict[str, Any] = json.loads((data / "endpoint.json").read_bytes())
+        url = urlsplit(str(endpoint["url"]))
+        with socket.create_connection((url.hostname or "", url.port or 0)) as connection:
+            connection.sendall(b"no request of HTTP\r\n\r\n")
+            assert connection.recv(64).startswith(b"HTTP/1.1 400")
+    lines = output_of(data).read_text().splitlines()
+    logged: list[dict[str, Any]] = [json.loads(line) for line in lines if line.startswith("{")]
+
+    assert [line for line in lines if re.match(r"\d{4}-\d\d-\d\d ", line)] == []
+    assert {"info", "warning"} == {line["level"] for line in logged}
+    assert all(re.fullmatch(r"[0-9T:.-]+Z", line["time"]) for line in logged)
+    assert "Invalid HTTP request received." in [line["event"] for line in logged]
+    assert {"ready", "shards recovered"} <= {line["event"] for line in logged}

@@ -59,6 +59,7 @@ _log = diagnostics.logger(__name__)
 
 # aiokafka logs every retry, which only repeats our own warnings; to see its log, add a handler.
 logging.getLogger("aiokafka").addHandler(logging.NullHandler())
+logging.getLogger("aiokafka").propagate = False
 
 # While brokers still complete the producer's previous transaction, as between consecutive steps, aiokafka
 # retries after 20 ms; retry after 1 ms.
