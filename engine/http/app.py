@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Mount, Route
+from starlette.routing import Match, Mount, Route
 from starlette.types import ASGIApp
 
 from engine import diagnostics
@@ -53,7 +53,7 @@ def create_app(
     that is served with TLS on its own port; ``planning`` makes a Kubernetes API whose writes are only planned.
     """
     made_plans = jobs.Jobs(services.planner, plan_routes.now_ms, services.requested_drills)
-    return Starlette(
+    app = Starlette(
         routes=[
             *queries.routes(services),
             live_feed.route(services),
@@ -84,6 +84,9 @@ def create_app(
             Exception: _apologise,
         },
     )
+    # ``/bindings`` would redirect to the page of a binding without a key.
+    app.router.redirect_slashes = False
+    return app
 
 
 async def _openapi(_request: Request) -> Response:
@@ -108,7 +111,18 @@ async def _refuse_route(request: Request, error: Exception) -> Response:
     refusal = RefusalError(
         http_error.status_code, "path", reason, _REMEDIES.get(http_error.status_code, "see /openapi.json")
     )
-    return await errors.answer(request, refusal, http_error.headers)
+    return await errors.answer(request, refusal, _allowed(request) or http_error.headers)
+
+
+def _allowed(request: Request) -> dict[str, str]:
+    """Return the header ``Allow`` with the methods of all routes of the path; Starlette names those of the first."""
+    methods = {
+        method
+        for route in cast("Starlette", request.app).routes
+        if isinstance(route, Route) and route.matches(request.scope)[0] is Match.PARTIAL
+        for method in route.methods or ()
+    }
+    return {"Allow": ", ".join(sorted(methods))} if methods else {}
 
 
 async def _refuse_stalled(_request: Request, error: Exception) -> Response:

@@ -170,8 +170,9 @@ def _parameters(query: type[msgspec.Struct]) -> list[Parameter]:
     (root,), components = msgspec.json.schema_components([query], ref_template="{name}")
     schema = components[str(root["$ref"])]
     properties: dict[str, Json] = schema.get("properties", {})
+    required: list[str] = schema.get("required", [])
     return [
-        {"name": name, "in": "query", "required": False, "schema": described}
+        {"name": name, "in": "query", "required": name in required, "schema": described}
         for name, described in properties.items()
     ]
 

@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Mapping
-from typing import Final
+from typing import Annotated, Final
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from engine.simulation import specs
+from engine.simulation import faults, specs
 from engine.simulation.listed_statuses import FaultKind
 from events import times
 from events.records import Record
@@ -33,8 +33,8 @@ class Failure(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_
 
     member: str
     kind: FaultKind = "down"
-    amount: int | None = None
-    after_ms: int = 0
+    amount: faults.Amount | None = None
+    after_ms: Annotated[int, Meta(extra_json_schema={"minimum": 0})] = 0
 
 
 class PlanError(Exception):

@@ -1,7 +1,9 @@
 """Add faults to a member and remove them. Their effects are deterministic."""
 
 from http import HTTPStatus
-from typing import Final
+from typing import Annotated, Final
+
+from msgspec import Meta
 
 from engine.simulation.listed_statuses import FaultKind, MemberStatus
 from engine.simulation.state import Faults, MemberState
@@ -18,6 +20,8 @@ _FIELDS: Final[dict[FaultKind, tuple[str, int]]] = {
 """Field of ``state.Faults`` and default amount of each kind of fault; ``inflict`` describes the amounts."""
 
 AMOUNT_MAX: Final = 1_000_000
+Amount = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": AMOUNT_MAX})]
+"""Amount of a fault in a request; ``inflict`` refuses others."""
 
 
 def inflict(state: MemberState, kind: FaultKind, amount: int | None) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
@@ -14,6 +15,7 @@ from engine.http.plans import routes as plan_routes
 from engine.http.query.member_routes import ROUTES
 from engine.http.query.queries import QUERIES
 from engine.simulation import defaults
+from events import topics
 from tests.api.servers import TOKEN, Served, on_a_port
 from tests.projections.stories import Story
 from tests.rounds import ROUNDS
@@ -33,6 +35,30 @@ def test_every_query_is_documented() -> None:
     for described in (*QUERIES, *ROUTES, *routes.ROUTES, *plan_routes.ROUTES):
         assert "/api/v1" + described.path.replace(":path", "") in paths
     assert {"/api/v1/live", "/healthz", "/readyz", "/metrics"} <= set(paths)
+
+
+def test_required_parameters_and_limits_are_documented() -> None:
+    described: Any = openapi.document()
+    of_manifests: list[Any] = described["paths"]["/api/v1/agents/{name}/manifest"]["get"]["parameters"]
+    of_records: list[Any] = described["paths"]["/api/v1/log"]["get"]["parameters"]
+    fault: Any = described["components"]["schemas"]["FaultRequest"]["properties"]["amount"]["anyOf"]
+
+    assert [field["name"] for field in of_manifests if field["required"]] == ["name", "key", "term", "step"]
+    assert ["", *topics.TOPICS] in [field["schema"].get("enum") for field in of_records]
+    assert {"type": "integer", "minimum": 1, "maximum": 1_000_000} in fault
+
+
+def test_refused_method_names_all_methods_of_the_path(server: Served) -> None:
+    answer = httpx.put(f"{server.url}/api/v1/plans/1", headers={"authorization": f"Bearer {TOKEN}"})
+
+    assert answer.status_code == 405
+    assert answer.headers["allow"] == "DELETE, GET, HEAD"
+
+
+def test_path_without_a_route_is_not_redirected(server: Served) -> None:
+    answer = httpx.get(f"{server.url}/bindings", headers={"authorization": f"Bearer {TOKEN}"})
+
+    assert answer.status_code == 404
 
 
 # schemathesis has few type annotations.

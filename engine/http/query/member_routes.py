@@ -15,6 +15,7 @@ from starlette.routing import Route
 from engine.http.errors import RefusalError
 from engine.http.query import api_routes, parameters
 from engine.http.query.api_routes import PREFIX, ApiRoute, read_query
+from engine.simulation import faults
 from engine.simulation.listed_statuses import FaultKind, MemberStatus, Pod, WorkloadStatus
 from engine.simulation.member_fleet import Members
 
@@ -49,7 +50,7 @@ class FaultRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
     """
 
     kind: FaultKind
-    amount: int | None = None
+    amount: faults.Amount | None = None
 
 
 class Running(Struct, frozen=True, kw_only=True):

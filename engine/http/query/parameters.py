@@ -6,6 +6,7 @@ from msgspec import Meta, Struct
 
 from engine.http.errors import RefusalError
 from engine.kubeapi.requests import label_selectors
+from events import topics
 from events.validation import known_kinds as kinds
 from projections import query
 
@@ -20,6 +21,9 @@ Continue = Annotated[str, Meta(max_length=4096, description="value of continue i
 Labels = Annotated[
     str, Meta(max_length=1024, description="conditions on labels: app=web,tier in (gold,silver),!old")
 ]
+Topic = Annotated[str, Meta(extra_json_schema={"enum": ["", *topics.TOPICS]})]
+"""A topic's name, empty for all topics; ``record_pages.check_topic`` refuses others with their names."""
+
 Number = Annotated[int, Meta(ge=0, le=2**62)]
 
 
@@ -119,7 +123,7 @@ class LogQuery(Query, frozen=True, kw_only=True):
 
     after: Number = 0
     limit: Limit = 100
-    topic: Text = ""
+    topic: Topic = ""
     key: Text = ""
     plan: Text = ""
 
@@ -128,5 +132,5 @@ class LiveQuery(Query, frozen=True, kw_only=True):
     """Query for the live feed after the number ``after``; without it, for records from now on."""
 
     after: Number | None = None
-    topic: Text = ""
+    topic: Topic = ""
     key: Text = ""
