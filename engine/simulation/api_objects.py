@@ -101,7 +101,6 @@ def pods(state: MemberState, workload: Workload, manifest: KubeObject) -> Iterat
     """Yield the pods of a workload, oldest first."""
     spec = manifest.object_at("spec", "template", "spec")
     containers = objects_at(spec, "containers")
-    names = [str(container.get("name", "")) for container in containers]
     node_of_pods = nodes.NodeChoice(state, workload)
     rank = pod_priorities.rank_of(state, workload) if pod_priorities.is_used(state) else None
     priority: Json = {} if rank is None else {"priority": rank.value}
@@ -127,7 +126,7 @@ def pods(state: MemberState, workload: Workload, manifest: KubeObject) -> Iterat
                 "kind": "Pod",
                 "metadata": metadata,
                 "spec": {**spec, **priority, **placement},
-                "status": _pod_status(pod, names, since, unschedulable),
+                "status": _pod_status(pod, containers, since, unschedulable),
             }
         )
 
@@ -182,8 +181,8 @@ def _namespace(name: str, created_ms: int, texts: Json, uid: str) -> KubeObject:
     )
 
 
-def _pod_status(pod: listed_statuses.Pod, names: list[str], since: str, unschedulable: str) -> Json:
-    """Return the status of a pod that has containers of these ``names`` and last changed at ``since``.
+def _pod_status(pod: listed_statuses.Pod, containers: list[Json], since: str, unschedulable: str) -> Json:
+    """Return the status of a pod that has these containers and last changed at ``since``.
 
     ``unschedulable`` is the scheduler's message for a pod that waits for a node; empty for other pods.
     """
@@ -200,9 +199,17 @@ def _pod_status(pod: listed_statuses.Pod, names: list[str], since: str, unschedu
     state: Json = {"running": {"startedAt": since}} if pod.ready else {"waiting": reason}
     if pod.phase == lists.SUCCEEDED:
         state = {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": since}}
-    containers = [
-        {"name": name, "ready": pod.ready, "restartCount": pod.restarts, "started": pod.ready, "state": state}
-        for name in names
+    container_statuses = [
+        {
+            "name": str(container.get("name", "")),
+            "image": str(container.get("image", "")),
+            "imageID": "",
+            "ready": pod.ready,
+            "restartCount": pod.restarts,
+            "started": pod.ready,
+            "state": state,
+        }
+        for container in containers
     ]
     status = "True" if pod.ready else "False"
     conditions = [
@@ -210,7 +217,7 @@ def _pod_status(pod: listed_statuses.Pod, names: list[str], since: str, unschedu
     ]
     address = addresses.of_pod(pod.cluster, pod.namespace, pod.name)
     assigned: Json = {"podIP": address, "podIPs": [{"ip": address}]} if pod.ready else {}
-    return {"phase": pod.phase, **assigned, "conditions": conditions, "containerStatuses": containers}
+    return {"phase": pod.phase, **assigned, "conditions": conditions, "containerStatuses": container_statuses}
 
 
 def owner_of_pods(state: MemberState, workload: Workload) -> OwnerReference:

@@ -18,6 +18,11 @@ NODES_MAX: Final = 5_000
 _HOST: Final = "kubernetes.io/hostname"
 _EDITED_KEPT: Final = 4_096
 _DIGITS_MAX: Final = 9
+_NODE_INFO: Final[Json] = dict.fromkeys(
+    ("bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "machineID", "systemUUID"), ""
+)
+"""Fields that each node must have, whose values no simulated node has."""
+
 _TOO_MANY: Final = "Too many pods"
 _NO_VICTIMS: Final = "No preemption victims found for incoming pod"
 _UNHELPFUL: Final = "Preemption is not helpful for scheduling"
@@ -192,6 +197,8 @@ def _derived(state: MemberState, created_ms: int) -> Iterator[KubeObject]:
                     ],
                     "conditions": [ready],
                     "nodeInfo": {
+                        **_NODE_INFO,
+                        "architecture": "amd64",
                         "kubeletVersion": RELEASE,
                         "osImage": "simulated",
                         "operatingSystem": "linux",

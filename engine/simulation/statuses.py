@@ -143,7 +143,14 @@ def _pod_status(cluster: str, workload: Workload) -> _PodStatus:
         "podIPs": [{"ip": address}],
         "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": since}],
         "containerStatuses": [
-            {"name": name, "ready": True, "restartCount": 0, "state": {"running": {"startedAt": since}}}
+            {
+                "name": name,
+                "image": "",
+                "imageID": "",
+                "ready": True,
+                "restartCount": 0,
+                "state": {"running": {"startedAt": since}},
+            }
             for name in workload.template.containers
         ],
     }

@@ -88,6 +88,7 @@ def _running(state: MemberState, pod: KubeObject, container: str, created: str) 
     running = {
         "name": container,
         "image": _image(container),
+        "imageID": "",
         "ready": True,
         "restartCount": 0,
         "state": {"running": {"startedAt": created}},
