@@ -184,10 +184,11 @@ def test_each_current_metric_round_trips(metric: Json) -> None:
     assert autoscalers.to_stored(autoscalers.to_served(value)) == value
 
 
-def test_converted_autoscaler_fits_the_v1_schema() -> None:
+@pytest.mark.parametrize("value", [WHOLE, WHOLE.with_fields({"status": {"desiredReplicas": 1}})])
+def test_converted_autoscaler_fits_the_v1_schema(value: KubeObject) -> None:
     resource = control_plane().resource("autoscaling", "v1", "horizontalpodautoscalers")
     assert resource is not None
-    assert list(schema_validation.value_faults(autoscalers.to_served(WHOLE).document, resource.schema)) == []
+    assert list(schema_validation.value_faults(autoscalers.to_served(value).document, resource.schema)) == []
 
 
 def test_cpu_metric_of_v1_comes_last() -> None:

@@ -56,6 +56,9 @@ def to_served(value: KubeObject) -> KubeObject:
         used = (object_at(metric, "resource", "current") for metric in current if _is_cpu(metric))
         shares = [metric["averageUtilization"] for metric in used if "averageUtilization" in metric]
         status |= {"currentCPUUtilizationPercentage": shares[0]} if shares else {}
+    if status:
+        # Unlike v2, v1 requires the number of replicas.
+        status.setdefault("currentReplicas", 0)
     if conditions := status.pop("conditions", None):
         notes[_CONDITIONS] = conditions
     texts: Json = {name: canonical_json(item).decode() for name, item in notes.items()}
