@@ -308,3 +308,15 @@ def test_resources_of_a_whole_pod_determine_its_quality_of_service() -> None:
     spec: Json = {"resources": _FULL, "containers": [{"name": "c", "image": "i"}]}
     pod = KubeObject(manifest("v1", "Pod", "one", spec=spec))
     assert built_in_shapes.shown(pod).at("status", "qosClass") == "Guaranteed"
+
+
+def test_event_has_the_fields_that_typed_clients_require() -> None:
+    event = KubeObject({"apiVersion": "v1", "kind": "Event", "reportingComponent": "kubelet"})
+    assert built_in_shapes.shown(event).document == {
+        **event.document,
+        "source": {},
+        "reportingInstance": "",
+        "eventTime": None,
+        "firstTimestamp": None,
+        "lastTimestamp": None,
+    }

@@ -72,6 +72,14 @@ _WITHOUT_GENERATION: Final = frozenset(
         ("coordination.k8s.io/v1", "Lease"),
     }
 )
+_EVENT: Final[Json] = {
+    "source": {},
+    "reportingComponent": "",
+    "reportingInstance": "",
+    **dict.fromkeys(("eventTime", "firstTimestamp", "lastTimestamp")),
+}
+"""Fields of an Event that Kubernetes writes even if they are empty."""
+
 _OF_ONE_GENERATION: Final = ("scheduling.k8s.io/v1", "PriorityClass")
 
 
@@ -83,6 +91,8 @@ def shown(value: KubeObject) -> KubeObject:
     if begun is not None:
         computed: Json = {"qosClass": _quality(value.object_at("spec"))} if kind == vocabulary.POD else {}
         value = value.with_fields({"status": {**begun, **computed, **value.object_at("status")}})
+    if kind == ("v1", "Event"):
+        value = KubeObject({**_EVENT, **value.document})
     if kind in _WITHOUT_GENERATION and "generation" in value.metadata:
         value = value.without_metadata("generation")
     if kind == _OF_ONE_GENERATION and value.metadata:
