@@ -9,6 +9,14 @@ CRON_JOB: Final = ("batch/v1", "CronJob")
 DEPLOYMENT: Final = ("apps/v1", "Deployment")
 INGRESS: Final = ("networking.k8s.io/v1", "Ingress")
 JOB: Final = ("batch/v1", "Job")
+JOB_LABELS: Final = (
+    "batch.kubernetes.io/controller-uid",
+    "batch.kubernetes.io/job-name",
+    "controller-uid",
+    "job-name",
+)
+"""Labels of a Job's pods: the uid and the name of the Job, each with its present and with its former name."""
+
 NAMESPACE: Final = ("v1", "Namespace")
 POD: Final = ("v1", "Pod")
 REPLICA_SET: Final = ("apps/v1", "ReplicaSet")

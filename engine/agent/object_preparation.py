@@ -15,7 +15,7 @@ from engine.agent import messages
 from engine.agent.member_api import MANAGER
 from engine.domain import marks, replica_fields
 from engine.domain.replica_fields import Path
-from events import shapes
+from events import shapes, vocabulary
 from events.json_values import Json, as_text, at, canonical_json, object_at, objects_at
 from events.kube_objects import KubeObject
 
@@ -28,12 +28,6 @@ _ANNOTATIONS_OF_OTHERS: Final = (
     "volume.kubernetes.io/selected-node",
     "volume.kubernetes.io/storage-provisioner",
     "kubernetes.io/service-account.uid",
-)
-_JOB_LABELS: Final = (
-    "controller-uid",
-    "job-name",
-    "batch.kubernetes.io/controller-uid",
-    "batch.kubernetes.io/job-name",
 )
 _RETAINED: Final[dict[tuple[str, str], tuple[Path, ...]]] = {
     # The volume is chosen once: by the template, or else by the member.
@@ -194,7 +188,7 @@ def _prune_kind(value: Json) -> None:
             if spec.get("manualSelector") is not True:
                 spec.pop("selector", None)
                 labels = object_at(spec, "template", "metadata", "labels")
-                for name in _JOB_LABELS:
+                for name in vocabulary.JOB_LABELS:
                     labels.pop(name, None)
         case _:
             pass

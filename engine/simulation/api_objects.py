@@ -10,6 +10,7 @@ from engine.domain import marks, replica_fields
 from engine.domain.namespaces import OF_EVERY_CLUSTER, PropagatedNamespace
 from engine.simulation import (
     addresses,
+    job_selectors,
     listed_statuses,
     lists,
     nodes,
@@ -104,9 +105,7 @@ def pods(state: MemberState, workload: Workload, manifest: KubeObject) -> Iterat
     node_of_pods = nodes.NodeChoice(state, workload)
     rank = pod_priorities.rank_of(state, workload) if pod_priorities.is_used(state) else None
     priority: Json = {} if rank is None else {"priority": rank.value}
-    hash_label: Json = (
-        {templates.HASH_LABEL: workload.template.digest} if workload.ref.kind == "Deployment" else {}
-    )
+    annotations = manifest.object_at("spec", "template", "metadata", "annotations")
     unschedulable = nodes.unschedulable(state, workload) if workload.pending else ""
     for pod in lists.pods_of(state.spec.name, workload):
         created = times.to_seconds_text(pod.created_ms)
@@ -116,7 +115,8 @@ def pods(state: MemberState, workload: Workload, manifest: KubeObject) -> Iterat
             "namespace": pod.namespace,
             "uid": uids.of_pod(state.spec.name, pod.name, pod.created_ms),
             "creationTimestamp": created,
-            "labels": {**pod.labels, **hash_label},
+            "labels": {**pod.labels, **_labels_of_controller(state, workload, manifest, pod)},
+            **({"annotations": annotations} if annotations else {}),
             "ownerReferences": [owner_of_pods(state, workload)],
         }
         placement: Json = {"nodeName": nodes.name_of(state, node_of_pods.of(pod))} if pod.ready else {}
@@ -129,6 +129,22 @@ def pods(state: MemberState, workload: Workload, manifest: KubeObject) -> Iterat
                 "status": _pod_status(pod, containers, since, unschedulable),
             }
         )
+
+
+def _labels_of_controller(
+    state: MemberState, workload: Workload, manifest: KubeObject, pod: listed_statuses.Pod
+) -> Json:
+    """Return the labels that the controller of a workload adds to its pods."""
+    match workload.ref.kind:
+        case "Deployment":
+            return {templates.HASH_LABEL: workload.template.digest}
+        case "StatefulSet":
+            index = pod.name.rpartition("-")[2]
+            return {"statefulset.kubernetes.io/pod-name": pod.name, "apps.kubernetes.io/pod-index": index}
+        case "Job" if job_selectors.is_derived(manifest):
+            return job_selectors.labels(uids.of_object(state.spec.name, workload), workload.ref.name)
+        case _:
+            return {}
 
 
 def namespaces(

@@ -22,6 +22,7 @@ from engine.simulation import (
     api_objects,
     child_objects,
     faults,
+    job_selectors,
     kubernetes_events,
     nodes,
     rollouts,
@@ -170,7 +171,7 @@ class MemberPlane(SnapshotPlane):
             value = custom_kinds.established(value)
         elif resource.qualified == "persistentvolumeclaims":
             value = child_objects.bound_claim(value)
-        return versions.to_served(resource, built_in_shapes.shown(value))
+        return versions.to_served(resource, built_in_shapes.shown(job_selectors.shown(value)))
 
     async def _all_pods(self, state: MemberState) -> list[KubeObject]:
         return [*await self._workloads(state, self._core_kind("pods")), *await self._pods(state)]
@@ -263,7 +264,7 @@ class MemberPlane(SnapshotPlane):
         for workload in list(state.workloads.values()):
             if workload.template.cron is not None:
                 jobs.extend(child_objects.started_jobs(state, workload, await self._manifest(workload)))
-        return [built_in_defaults.with_defaults(job) for job in jobs]
+        return [built_in_defaults.with_defaults(job_selectors.shown(job)) for job in jobs]
 
     async def _pod_figures(self, state: MemberState) -> list[KubeObject]:
         figures: list[KubeObject] = []

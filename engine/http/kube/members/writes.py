@@ -34,7 +34,15 @@ from engine.kubeapi.errors.status_objects import Status, StatusError
 from engine.kubeapi.rights.rbac import Rights, User
 from engine.kubeapi.schema.resources import ApiPath, Resource
 from engine.objects.owner_references import Propagation
-from engine.simulation import disruption_budgets, garbage_collection, kept_fields, lists, quotas, served_kinds
+from engine.simulation import (
+    disruption_budgets,
+    garbage_collection,
+    job_selectors,
+    kept_fields,
+    lists,
+    quotas,
+    served_kinds,
+)
 from engine.simulation.state import Unmanaged
 from engine.works import templates
 from engine.writing import object_changes
@@ -289,7 +297,7 @@ class MemberWrites:
             newest = current.metadata
             derived = {name: newest[name] for name in _IDENTITY if name in newest}
             metadata = {**newest, **value.metadata, **derived}
-            value = current.with_fields({**value.document, "metadata": metadata})
+            value = job_selectors.shown(current.with_fields({**value.document, "metadata": metadata}))
         elif live is None:
             now = times.to_seconds_text(self._clock_ms())
             value = value.with_metadata({"uid": str(uuid.uuid4()), "creationTimestamp": now})
@@ -319,7 +327,7 @@ def _written_unmanaged(
     before: Json = {} if item is None else msgspec.json.decode(item.manifest, type=dict[str, object])
     status = value.at("status") if has_status else before.get("status")
     # With the defaults that readers see: the next edit begins with them, and they must not be a new generation.
-    whole = object_changes.manifest(built_in_defaults.with_defaults(value))
+    whole = object_changes.manifest(built_in_defaults.with_defaults(job_selectors.stored(value)))
     manifest: Json = msgspec.json.decode(whole, type=dict[str, object])
     written = KubeObject({**manifest, "status": status} if status else manifest)
     return clusters.MemberObjectApplied(name=cluster, manifest=written.raw)
