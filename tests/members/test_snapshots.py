@@ -103,6 +103,20 @@ async def test_watch_resumed_after_an_event_reports_those_that_follow_it_once() 
     assert await _watched(plane, _version(deleted), 3) == []
 
 
+async def test_watch_reports_each_version_of_an_object() -> None:
+    plane, kind = Plane(), config_maps()
+    number, _ = await plane.snapshot(kind)
+    versions: list[int] = []
+    for text in "234":
+        plane.texts["b"] = text
+        written = await plane.get(kind, "", "b")
+        assert written is not None
+        versions.append(int(written.resource_version))
+    events = await _watched(plane, number, 4)
+    assert [event["type"] for event in events] == ["MODIFIED", "MODIFIED", "MODIFIED", "BOOKMARK"]
+    assert [_version(event) for event in events[:3]] == versions
+
+
 async def _watched(plane: Plane, number: int, count: int) -> list[Json]:
     """Return the first events of a watch from this version, those within a second."""
     kind, query = config_maps(), Query(resource_version=str(number), watch=True, bookmarks=True, timeout_s=1)

@@ -164,6 +164,11 @@ class SnapshotPlane(abc.ABC):
             later = look
         return None
 
+    def states_after(self, resource: Resource, number: int) -> list[tuple[int, Snapshot]]:
+        """Return the states that are kept and followed the one with this number, oldest first."""
+        states = self._states.get(f"{resource.qualified} {resource.version}", ())
+        return [state for state in states if state[0] > number]
+
     def last_number(self) -> int:
         """The highest resourceVersion that this API has returned."""
         return self._last_number

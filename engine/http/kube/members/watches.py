@@ -1,7 +1,7 @@
 """Watches of a member's objects, served by taking snapshots repeatedly."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import Final
 
 import msgspec
@@ -71,25 +71,39 @@ class MemberWatches:
         try:
             while not self._stopping.is_set():
                 # Take a new first snapshot instead of a shared one: the client may have just written an object.
-                before = number
+                before = number or begin
                 number, look = await (
                     self._plane.shared(resource, number, _POLL_SECONDS)
                     if number
                     else self._plane.snapshot(resource)
                 )
-                now = {name: entry for name, entry in look.items.items() if is_selected(entry[1])}
-                changes = _changes(known, now, before or begin, number)
-                for event_type, value in changes:
-                    yield line(event_type, value)
-                known = now
+                is_changed = False
+                for later, state in self._states(resource, before, (number, look)):
+                    now = {name: entry for name, entry in state.items.items() if is_selected(entry[1])}
+                    changes = _changes(known, now, before, later)
+                    for event_type, value in changes:
+                        yield line(event_type, value)
+                    known, before = now, later
+                    is_changed = is_changed or bool(changes)
+                    await asyncio.sleep(0)
                 if query.bookmarks and query.initial_events:
                     yield line("BOOKMARK", rendering.initial_end(resource, number))
                     query = msgspec.structs.replace(query, initial_events=False)
-                elif query.bookmarks and changes:
+                elif query.bookmarks and is_changed:
                     yield line("BOOKMARK", rendering.bookmark(resource, number))
                 await asyncio.sleep(_POLL_SECONDS)
         except status_objects.StatusError as error:
             yield rendering.error_line(error)
+
+    def _states(
+        self, resource: Resource, before: int, newest: tuple[int, Snapshot]
+    ) -> Iterable[tuple[int, Snapshot]]:
+        """Return the states after the number ``before``, the newest one last; from 0 it is the only one.
+
+        A client may wait for the version that its write has returned, even if the object has changed again since.
+        """
+        after = self._plane.states_after(resource, before) if before else []
+        return [*(state for state in after if state[0] < newest[0]), newest]
 
 
 def _changes(
