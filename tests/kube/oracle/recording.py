@@ -1,4 +1,4 @@
-"""Play all stories against a real API server, and record its answers.
+"""Play the named stories, or all, against a real API server, and record its answers.
 
 python -m tests.kube.oracle.recording https://127.0.0.1:6443 CA.crt TOKEN [STORY...]
 """
@@ -28,16 +28,16 @@ def recorded() -> dict[str, list[Answer]]:
     return by_story
 
 
-async def _record(url: str, authority: str, token: str) -> None:
+async def _record(url: str, authority: str, token: str, *names: str) -> None:
+    answers = recorded() if names else {}
     trusted = ssl.create_default_context(cafile=authority)
     headers = {"authorization": f"Bearer {token}"}
-    lines: list[bytes] = []
     async with httpx.AsyncClient(base_url=url, verify=trusted, headers=headers, timeout=60) as client:
-        for name, story in STORIES.items():
-            answers = await play(client, name, story)
-            lines.extend(msgspec.json.encode(answer) for answer in answers)
+        for name in names or STORIES:
+            answers[name] = await play(client, name, STORIES[name])
+    lines = [msgspec.json.encode(answer) for name in STORIES for answer in answers[name]]
     VECTORS.write_bytes(gzip.compress(b"\n".join(lines), mtime=0))
 
 
 if __name__ == "__main__":
-    asyncio.run(_record(*sys.argv[1:4]))
+    asyncio.run(_record(*sys.argv[1:]))
