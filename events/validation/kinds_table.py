@@ -94,6 +94,7 @@ group networking.k8s.io/v1 networking
 ingressclasses IngressClass - - template global
 ingresses Ingress ing - template status
 networkpolicies NetworkPolicy netpol - template -
+servicecidrs ServiceCIDR - - - global,status
 group policy/v1 policy
 poddisruptionbudgets PodDisruptionBudget pdb - template status
 group rbac.authorization.k8s.io/v1 rbac
@@ -104,8 +105,10 @@ roles Role - - template -
 group storage.k8s.io/v1 storage
 csidrivers CSIDriver - - - global
 csinodes CSINode - - - global
+csistoragecapacities CSIStorageCapacity - - - -
 storageclasses StorageClass sc - template global
 volumeattachments VolumeAttachment - - - global,status
+volumeattributesclasses VolumeAttributesClass vac - template global
 group admissionregistration.k8s.io/v1 admissionregistration
 mutatingwebhookconfigurations MutatingWebhookConfiguration - api-extensions - global
 validatingadmissionpolicies ValidatingAdmissionPolicy - api-extensions - global,status
@@ -117,8 +120,18 @@ group scheduling.k8s.io/v1 scheduling
 priorityclasses PriorityClass pc - template global
 group coordination.k8s.io/v1 coordination
 leases Lease - - - -
+group node.k8s.io/v1 node
+runtimeclasses RuntimeClass - - template global
 group discovery.k8s.io/v1 discovery
 endpointslices EndpointSlice - - - -
+group resource.k8s.io/v1 resource
+deviceclasses DeviceClass - - template global
+resourceclaims ResourceClaim - - template status
+resourceclaimtemplates ResourceClaimTemplate - - template -
+resourceslices ResourceSlice - - - global
+group flowcontrol.apiserver.k8s.io/v1 flowcontrol
+flowschemas FlowSchema - - template global,status
+prioritylevelconfigurations PriorityLevelConfiguration - - template global,status
 group metrics.k8s.io/v1beta1 metrics
 nodes NodeMetrics - - - global,figures
 pods PodMetrics - - - figures

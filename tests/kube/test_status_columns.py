@@ -157,3 +157,29 @@ def test_readiness_gates_of_a_pod() -> None:
     gates = [{"conditionType": "balanced"}, {"conditionType": "checked"}]
     value: Json = {"spec": {"readinessGates": gates}, "status": {"conditions": _is("balanced")}}
     assert _cells("/v1/pods", value)["Readiness Gates"] == "1/2"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ({}, "pending"),
+        ({"status": {"allocation": {}}}, "allocated"),
+        ({"status": {"allocation": {}, "reservedFor": [{"name": "pod"}]}}, "allocated,reserved"),
+        ({"metadata": {"deletionTimestamp": BEFORE_1_MINUTE}}, "deleted"),
+    ],
+)
+def test_state_of_a_claim_of_devices(value: Json, shown: str) -> None:
+    assert _cells("resource.k8s.io/v1/resourceclaims", value)["State"] == shown
+
+
+@pytest.mark.parametrize(("conditions", "shown"), [([], "?"), (_is("Dangling"), "True")])
+def test_flow_schema_whose_priority_level_is_missing(conditions: list[Json], shown: str) -> None:
+    cells = _cells("flowcontrol.apiserver.k8s.io/v1/flowschemas", {"status": {"conditions": conditions}})
+    assert (cells["DistinguisherMethod"], cells["MissingPL"]) == ("<none>", shown)
+
+
+def test_exempt_priority_level_has_no_queues() -> None:
+    cells = _cells(
+        "flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations", {"spec": {"type": "Exempt"}}
+    )
+    assert cells["NominalConcurrencyShares"] == cells["Queues"] == cells["HandSize"] == "<none>"

@@ -29,13 +29,18 @@ from events.kube_objects import KubeObject
 _PLAIN: Final = requests.Form()
 _DELETES_RETURN_OBJECT: Final = frozenset(
     {
+        "deviceclasses.resource.k8s.io",
         "persistentvolumeclaims",
         "persistentvolumes",
         "podtemplates",
+        "resourceclaims.resource.k8s.io",
+        "resourceclaimtemplates.resource.k8s.io",
         "resourcequotas",
+        "resourceslices.resource.k8s.io",
         "serviceaccounts",
         "services",
         "storageclasses.storage.k8s.io",
+        "volumeattributesclasses.storage.k8s.io",
     }
 )
 """Kinds whose DELETE returns the deleted object instead of a Status, as their registries in Kubernetes do."""

@@ -7,8 +7,9 @@ with its defaults is no change (``same``).
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
+from engine.kubeapi.admission import computed_defaults
 from engine.kubeapi.rights.parsing import GROUP
-from events.json_values import Json, as_list, as_object, as_text, at, object_at
+from events.json_values import Json, as_list, as_object, at, object_at
 from events.kube_objects import KubeObject
 
 _Fill: TypeAlias = Callable[[Json], Json]
@@ -85,13 +86,6 @@ def _stateful_strategy(strategy: Json) -> Json:
     # Unlike Deployments, a strategy whose type is written gets no parameters.
     is_complete = "type" in strategy and "rollingUpdate" not in strategy
     return strategy if is_complete else _strategy({"partition": 0})(strategy)
-
-
-def _definition(spec: Json) -> Json:
-    names = object_at(spec, "names")
-    if kind := as_text(names.get("kind")):
-        names = {"singular": kind.lower(), "listKind": f"{kind}List", **names}
-    return {"conversion": {"strategy": "None"}, **spec, "names": names}
 
 
 def _pull_policy(image: object) -> str:
@@ -272,20 +266,6 @@ def _network_policy(spec: Json) -> Json:
     return _fill({"policyTypes": types}, {"ingress": _PORTS, "egress": _PORTS})(spec)
 
 
-def _limit(limit: Json) -> Json:
-    """Return an item of a LimitRange for containers with its defaults filled in; other items are returned unchanged.
-
-    Limits default to ``max``; requests default to the default limits, then to ``min``.
-    """
-    if limit.get("type") != "Container":
-        return limit
-    most, least = object_at(limit, "max"), object_at(limit, "min")
-    default = {**most, **object_at(limit, "default")}
-    default_requests = {**least, **default, **object_at(limit, "defaultRequest")}
-    amounts = {"default": default, "defaultRequest": default_requests}
-    return {**limit, **{name: amount for name, amount in amounts.items() if amount}}
-
-
 def _replication_controller(spec: Json) -> Json:
     """Return the spec with defaults: one replica, and the labels of the template as selector."""
     labels = as_object(at(spec, "template", "metadata", "labels"))
@@ -308,6 +288,15 @@ _MATCHES: Final = _fill(_MATCHED, {"resourceRules": _RULES, "excludeResourceRule
 _CLIENT: Final = _fill({}, {"service": _fill({"port": 443})})
 _HOOK: Final[Json] = {**_MATCHED, "failurePolicy": "Fail", "timeoutSeconds": 10}
 _PARTS_OF_HOOKS: Final = {"rules": _RULES, "clientConfig": _CLIENT}
+_QUEUES: Final = _fill({"queues": 64, "handSize": 8, "queueLengthLimit": 50})
+_LIMITED: Final = _fill(
+    {"nominalConcurrencyShares": 30, "lendablePercent": 0}, {"limitResponse": _fill({}, {"queuing": _QUEUES})}
+)
+_DESCRIPTION: Final = computed_defaults.requested_devices
+_REQUEST: Final = _fill({}, {"exactly": _DESCRIPTION, "firstAvailable": _DESCRIPTION})
+_DEVICE_CLAIM: Final = _fill({"devices": {}}, {"devices": _fill({}, {"requests": _REQUEST})})
+_FLOW_CONTROL: Final = "flowcontrol.apiserver.k8s.io/v1"
+_DEVICES: Final = "resource.k8s.io/v1"
 
 _OF_KINDS: Final[Mapping[tuple[str, str], _Fill]] = {
     ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"): _fill(
@@ -349,7 +338,7 @@ _OF_KINDS: Final[Mapping[tuple[str, str], _Fill]] = {
             ),
         },
     ),
-    ("apiextensions.k8s.io/v1", "CustomResourceDefinition"): _of_spec(_definition),
+    ("apiextensions.k8s.io/v1", "CustomResourceDefinition"): _of_spec(computed_defaults.definition),
     ("autoscaling/v1", "HorizontalPodAutoscaler"): _spec({"minReplicas": 1}),
     ("autoscaling/v2", "HorizontalPodAutoscaler"): _of_spec(_autoscaler),
     ("batch/v1", "CronJob"): _spec(
@@ -365,10 +354,17 @@ _OF_KINDS: Final[Mapping[tuple[str, str], _Fill]] = {
     ("discovery.k8s.io/v1", "EndpointSlice"): _fill(
         {}, {"endpoints": _fill({"conditions": {}}), "ports": _fill({"name": "", "protocol": "TCP"})}
     ),
+    (_FLOW_CONTROL, "FlowSchema"): _spec({"matchingPrecedence": 1_000}),
+    (_FLOW_CONTROL, "PriorityLevelConfiguration"): _spec(
+        {}, {"exempt": _fill({"nominalConcurrencyShares": 0, "lendablePercent": 0}), "limited": _LIMITED}
+    ),
     ("networking.k8s.io/v1", "IngressClass"): _spec({}, {"parameters": _fill({"scope": "Cluster"})}),
     ("networking.k8s.io/v1", "NetworkPolicy"): _of_spec(_network_policy),
     ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"): _BINDING,
     ("rbac.authorization.k8s.io/v1", "RoleBinding"): _BINDING,
+    (_DEVICES, "DeviceClass"): _spec({}),
+    (_DEVICES, "ResourceClaim"): _of_spec(_DEVICE_CLAIM),
+    (_DEVICES, "ResourceClaimTemplate"): _spec({"metadata": {}, "spec": {}}, {"spec": _DEVICE_CLAIM}),
     ("scheduling.k8s.io/v1", "PriorityClass"): _fill({"preemptionPolicy": "PreemptLowerPriority"}),
     ("storage.k8s.io/v1", "CSIDriver"): _spec(
         {
@@ -385,7 +381,7 @@ _OF_KINDS: Final[Mapping[tuple[str, str], _Fill]] = {
         {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"}
     ),
     ("v1", "Endpoints"): _fill({}, {"subsets": _PORTS}),
-    ("v1", "LimitRange"): _spec({}, {"limits": _limit}),
+    ("v1", "LimitRange"): _spec({}, {"limits": computed_defaults.limit}),
     ("v1", "PersistentVolume"): _spec(
         {"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem"}, _DRIVERS
     ),

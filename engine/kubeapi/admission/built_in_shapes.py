@@ -39,6 +39,10 @@ _STATUSES: Final[Mapping[tuple[str, str], Json]] = {
     },
     ("autoscaling/v2", "HorizontalPodAutoscaler"): {"desiredReplicas": 0, "currentMetrics": None},
     ("autoscaling/v1", "HorizontalPodAutoscaler"): {"currentReplicas": 0, "desiredReplicas": 0},
+    ("flowcontrol.apiserver.k8s.io/v1", "FlowSchema"): {},
+    ("flowcontrol.apiserver.k8s.io/v1", "PriorityLevelConfiguration"): {},
+    ("networking.k8s.io/v1", "ServiceCIDR"): {},
+    ("resource.k8s.io/v1", "ResourceClaim"): {},
     **{("v1", kind): {"phase": "Pending"} for kind in ("PersistentVolume", "PersistentVolumeClaim", "Pod")},
     ("v1", "ReplicationController"): {"replicas": 0},
     ("storage.k8s.io/v1", "VolumeAttachment"): {"attached": False},
@@ -68,7 +72,13 @@ _WITHOUT_GENERATION: Final = frozenset(
     | {
         ("autoscaling/v1", "HorizontalPodAutoscaler"),
         ("autoscaling/v2", "HorizontalPodAutoscaler"),
+        ("networking.k8s.io/v1", "ServiceCIDR"),
+        ("node.k8s.io/v1", "RuntimeClass"),
+        ("resource.k8s.io/v1", "ResourceClaim"),
+        ("resource.k8s.io/v1", "ResourceClaimTemplate"),
+        ("storage.k8s.io/v1", "CSIStorageCapacity"),
         ("storage.k8s.io/v1", "StorageClass"),
+        ("storage.k8s.io/v1", "VolumeAttributesClass"),
         ("coordination.k8s.io/v1", "Lease"),
     }
 )

@@ -9,6 +9,7 @@ from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.values.selectors import Operator
 from events import limits
 from events.json_values import Json, list_at, object_at
+from events.kube_objects import KubeObject
 from events.validation import names
 from events.validation.schema import join
 
@@ -247,6 +248,14 @@ def selector(value: object, path: str) -> Iterator[Cause]:
         yield from each_invalid(f"{where}.key", key, qualified_faults(key))
         for number, text in enumerate(values):
             yield from each_invalid(f"{where}.values[{number}]", text, value_faults(str(text)))
+
+
+def immutable(value: KubeObject, live: KubeObject | None, *paths: str) -> Iterator[Cause]:
+    """Yield an error for each of the fields at dotted paths that differs from the stored object."""
+    for path in paths:
+        new = value.at(*path.split("."))
+        if live is not None and new != live.at(*path.split(".")):
+            yield causes.invalid(path, new, IMMUTABLE)
 
 
 def is_number(value: object) -> TypeGuard[int]:

@@ -38,8 +38,23 @@ def _running() -> Json:
     return {"template": {"spec": {"containers": containers, "restartPolicy": "Never"}}}
 
 
+def _devices() -> Json:
+    """Devices of a ResourceClaim: one GPU, and the best of two others."""
+    choices = [{"name": name, "deviceClassName": f"{name}-gpu"} for name in ("large", "small")]
+    return {
+        "requests": [
+            {"name": "gpu", "exactly": {"deviceClassName": "gpu"}},
+            {"name": "other", "firstAvailable": choices},
+        ],
+        "constraints": [{"requests": ["gpu", "other/small"], "matchAttribute": "gpu.example.com/model"}],
+    }
+
+
 RULES: Final = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}]
 RBAC: Final = "rbac.authorization.k8s.io/v1"
+DEVICES: Final = "resource.k8s.io/v1"
+FLOW_CONTROL: Final = "flowcontrol.apiserver.k8s.io/v1"
+STORAGE: Final = "storage.k8s.io/v1"
 _BACKEND: Final = {"service": {"name": "web", "port": {"number": 80}}}
 
 KINDS: Final[dict[str, Json]] = {
@@ -125,6 +140,82 @@ KINDS: Final[dict[str, Json]] = {
     ),
     "/apis/storage.k8s.io/v1/storageclasses": manifest(
         "storage.k8s.io/v1", "StorageClass", "of-the-kinds", provisioner="example.com/disk"
+    ),
+    "/apis/networking.k8s.io/v1/servicecidrs": manifest(
+        "networking.k8s.io/v1", "ServiceCIDR", "of-the-kinds", spec={"cidrs": ["10.97.0.0/16"]}
+    ),
+    "/apis/node.k8s.io/v1/runtimeclasses": manifest(
+        "node.k8s.io/v1",
+        "RuntimeClass",
+        "of-the-kinds",
+        handler="gvisor",
+        overhead={"podFixed": {"cpu": "250m", "memory": "120Mi"}},
+        scheduling={"nodeSelector": {"runtime": "gvisor"}, "tolerations": [{"operator": "Exists"}]},
+    ),
+    f"/apis/{STORAGE}/volumeattributesclasses": manifest(
+        STORAGE,
+        "VolumeAttributesClass",
+        "of-the-kinds",
+        driverName="disk.example.com",
+        parameters={"iops": "5000"},
+    ),
+    f"/apis/{STORAGE}/namespaces/{{ns}}/csistoragecapacities": manifest(
+        STORAGE,
+        "CSIStorageCapacity",
+        "one",
+        storageClassName="fast",
+        nodeTopology={"matchLabels": {"zone": "a"}},
+        capacity="10Gi",
+    ),
+    f"/apis/{DEVICES}/deviceclasses": manifest(
+        DEVICES,
+        "DeviceClass",
+        "of-the-kinds",
+        spec={"selectors": [{"cel": {"expression": "device.driver == 'gpu.example.com'"}}]},
+    ),
+    f"/apis/{DEVICES}/namespaces/{{ns}}/resourceclaims": manifest(
+        DEVICES, "ResourceClaim", "one", spec={"devices": _devices()}
+    ),
+    f"/apis/{DEVICES}/namespaces/{{ns}}/resourceclaimtemplates": manifest(
+        DEVICES,
+        "ResourceClaimTemplate",
+        "one",
+        spec={"metadata": {"labels": {"a": "b"}}, "spec": {"devices": _devices()}},
+    ),
+    f"/apis/{DEVICES}/resourceslices": manifest(
+        DEVICES,
+        "ResourceSlice",
+        "of-the-kinds",
+        spec={
+            "driver": "gpu.example.com",
+            "nodeName": "node1",
+            "pool": {"name": "node1", "generation": 1, "resourceSliceCount": 1},
+            "devices": [{"name": "gpu-0", "attributes": {"model": {"string": "x"}}}],
+        },
+    ),
+    f"/apis/{FLOW_CONTROL}/flowschemas": manifest(
+        FLOW_CONTROL,
+        "FlowSchema",
+        "of-the-kinds",
+        spec={
+            "priorityLevelConfiguration": {"name": "exempt"},
+            "distinguisherMethod": {"type": "ByUser"},
+            "rules": [
+                {
+                    "subjects": [{"kind": "User", "user": {"name": "ann"}}],
+                    "resourceRules": [
+                        {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"]}
+                    ],
+                    "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+                }
+            ],
+        },
+    ),
+    f"/apis/{FLOW_CONTROL}/prioritylevelconfigurations": manifest(
+        FLOW_CONTROL,
+        "PriorityLevelConfiguration",
+        "of-the-kinds",
+        spec={"type": "Limited", "limited": {"limitResponse": {"type": "Queue", "queuing": {"queues": 16}}}},
     ),
 }
 """An object by the path of its kind."""

@@ -7,7 +7,17 @@ had, so an object that another producer wrote without this validation can still 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from engine.kubeapi.admission.rules import autoscaling, core, definitions, networking, rbac, workloads
+from engine.kubeapi.admission.rules import (
+    autoscaling,
+    classes,
+    core,
+    definitions,
+    devices,
+    flow_control,
+    networking,
+    rbac,
+    workloads,
+)
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
@@ -35,14 +45,24 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     ("", "Secret"): core.secret,
     ("", "Service"): core.service,
     ("events.k8s.io", "Event"): core.event,
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): flow_control.flow_schema,
+    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): flow_control.priority_level,
     ("networking.k8s.io", "Ingress"): networking.ingress,
     ("networking.k8s.io", "NetworkPolicy"): networking.network_policy,
+    ("networking.k8s.io", "ServiceCIDR"): networking.service_cidr,
+    ("node.k8s.io", "RuntimeClass"): classes.runtime_class,
     ("policy", "PodDisruptionBudget"): workloads.disruption_budget,
     ("rbac.authorization.k8s.io", "ClusterRole"): rbac.role,
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): rbac.role_binding,
     ("rbac.authorization.k8s.io", "Role"): rbac.role,
     ("rbac.authorization.k8s.io", "RoleBinding"): rbac.role_binding,
+    ("resource.k8s.io", "DeviceClass"): devices.device_class,
+    ("resource.k8s.io", "ResourceClaim"): devices.resource_claim,
+    ("resource.k8s.io", "ResourceClaimTemplate"): devices.resource_claim_template,
+    ("resource.k8s.io", "ResourceSlice"): devices.resource_slice,
     ("scheduling.k8s.io", "PriorityClass"): workloads.priority_class,
+    ("storage.k8s.io", "CSIStorageCapacity"): classes.storage_capacity,
+    ("storage.k8s.io", "VolumeAttributesClass"): classes.volume_attributes_class,
 }
 
 

@@ -1,4 +1,4 @@
-"""Validation of Ingresses and NetworkPolicies, from the published Kubernetes API."""
+"""Validation of Ingresses, NetworkPolicies and ServiceCIDRs, from the published Kubernetes API."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -12,6 +12,7 @@ from events.json_values import Json, as_object, list_at, object_at, objects_at
 from events.kube_objects import KubeObject
 
 _Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+_RANGES_MAX: Final = 2
 _CIDR_WORDS: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 
 
@@ -45,6 +46,27 @@ def network_policy(value: KubeObject, _live: KubeObject | None) -> Iterator[Caus
     for index, policy_type in enumerate(list_at(spec, "policyTypes")):
         if policy_type not in ("Ingress", "Egress"):
             yield causes.unsupported(f"spec.policyTypes[{index}]", policy_type, ("Ingress", "Egress"))
+
+
+def service_cidr(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
+    """Yield the errors of a ServiceCIDR; a second range may be added later, for the other IP version."""
+    ranges = value.list_at("spec", "cidrs")
+    before = ranges if live is None else live.list_at("spec", "cidrs")
+    if not ranges:
+        yield causes.required("spec.cidrs", "at least one CIDR required")
+    for index, item in enumerate(ranges):
+        if _network(item) is None:
+            yield causes.invalid(f"spec.cidrs[{index}]", item, _CIDR_WORDS)
+    if [network.version for item in ranges if (network := _network(item))] in ([4, 4], [6, 6]):
+        detail = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
+        yield causes.invalid("spec.cidrs", ranges, detail)
+    if len(ranges) > _RANGES_MAX:
+        yield causes.invalid("spec.cidrs", ranges, "may only hold up to 2 values")
+    if len(ranges) < len(before):
+        yield causes.invalid("spec.cidrs", ranges, words.IMMUTABLE)
+    for index, (old, new) in enumerate(zip(before, ranges, strict=False)):
+        if old != new:
+            yield causes.invalid(f"spec.cidrs[{index}]", new, words.IMMUTABLE)
 
 
 def _host(host: str, path: str) -> Iterator[Cause]:

@@ -111,8 +111,8 @@ def _containers(
         if "volumeMounts" in container:
             yield from _mounts(objects_at(container, "volumeMounts"), f"{where}.volumeMounts", volumes)
         yield from words.one_of(container, "imagePullPolicy", where, ("Always", "IfNotPresent", "Never"))
-        if resources := object_at(container, "resources"):
-            yield from _resources(resources, f"{where}.resources")
+        if "resources" in container:
+            yield from resources(object_at(container, "resources"), f"{where}.resources")
 
 
 def _ports(ports: list[Json], path: str, *, is_on_host: bool) -> Iterator[Cause]:
@@ -192,7 +192,7 @@ def _mounts(mounts: list[Json], path: str, volumes: set[str]) -> Iterator[Cause]
         seen.add(point)
 
 
-def _resources(resources: Json, path: str) -> Iterator[Cause]:
+def resources(resources: Json, path: str) -> Iterator[Cause]:
     limits, requested = object_at(resources, "limits"), object_at(resources, "requests")
     for name, amounts in (("limits", limits), ("requests", requested)):
         for resource, value in amounts.items():
@@ -278,7 +278,7 @@ def _volumes(volumes: list[Json], path: str) -> Iterator[Cause]:
             yield causes.required(f"{where}.{order[0]}.{needed}")
 
 
-def _tolerations(tolerations: object, path: str) -> Iterator[Cause]:
+def tolerations(tolerations: object, path: str) -> Iterator[Cause]:
     for index, toleration in enumerate(objects_at(tolerations)):
         where, key, operator = (
             f"{path}[{index}]",
@@ -359,7 +359,7 @@ _PARTS: Final[Mapping[str, Callable[[object, str], Iterator[Cause]]]] = {
     "affinity": _affinity,
     "topologySpreadConstraints": _spread,
     "hostname": _host,
-    "tolerations": _tolerations,
+    "tolerations": tolerations,
     "hostAliases": _aliases,
     "priorityClassName": _subdomain,
 }

@@ -1,4 +1,4 @@
-"""Table columns of quotas, admission, endpoints, classes, revisions and volumes."""
+"""Table columns of quotas, admission, endpoints, classes, revisions, volumes, devices and priority levels."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -12,6 +12,7 @@ from engine.kubeapi.tables.columns.cells import (
     Column,
     Reading,
     at,
+    condition,
     count,
     fields,
     first,
@@ -179,6 +180,28 @@ def _flag(name: str, path: str, *, otherwise: bool = False, kind: str = "boolean
     return Column(name=name, reading=read, type=kind)
 
 
+def _number(name: str, path: str) -> Column:
+    """Column with the number at a path; its cell is a number although its type is string, as in Kubernetes."""
+    return text(name, lambda value, _now: NONE if at(value, path) is None else count(path)(value, _now))
+
+
+def _missing_level(value: KubeObject, _now: int) -> str:
+    """Cell: whether the priority level of a FlowSchema is missing, if an API server has reported that."""
+    return condition(value, "Dangling") or "?"
+
+
+def _claim_state(value: KubeObject, _now: int) -> str:
+    """Cell: the state of a ResourceClaim, such as ``pending`` or ``allocated,reserved``."""
+    is_allocated = at(value, "status.allocation") is not None
+    states = {
+        "deleted": value.is_ending,
+        "pending": not (is_allocated or value.is_ending),
+        "allocated": is_allocated,
+        "reserved": is_allocated and bool(items(value, "status.reservedFor")),
+    }
+    return joined((state for state, applies in states.items() if applies), "")
+
+
 _VOLUME_MODE: Final = wide(text("VolumeMode", text_at("spec.volumeMode", UNSET)))
 _CLASSES: Final = (
     text("StorageClass", _class),
@@ -287,6 +310,40 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
         text("PV", text_at("spec.source.persistentVolumeName")),
         text("Node", text_at("spec.nodeName")),
         _flag("Attached", "status.attached"),
+        AGE,
+    ),
+    ("storage.k8s.io", "CSIStorageCapacity"): (NAME, CREATED),
+    ("storage.k8s.io", "VolumeAttributesClass"): (NAME, text("DriverName", text_at("driverName")), AGE),
+    ("node.k8s.io", "RuntimeClass"): (NAME, text("Handler", text_at("handler")), AGE),
+    ("resource.k8s.io", "ResourceClaim"): (NAME, text("State", _claim_state), AGE),
+    ("resource.k8s.io", "ResourceSlice"): (
+        NAME,
+        text("Node", text_at("spec.nodeName")),
+        text("Driver", text_at("spec.driver")),
+        text("Pool", text_at("spec.pool.name")),
+        AGE,
+    ),
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): (
+        NAME,
+        text("PriorityLevel", text_at("spec.priorityLevelConfiguration.name")),
+        text("MatchingPrecedence", count("spec.matchingPrecedence")),
+        text("DistinguisherMethod", text_at("spec.distinguisherMethod.type", NONE)),
+        AGE,
+        text("MissingPL", _missing_level),
+    ),
+    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): (
+        NAME,
+        text("Type", text_at("spec.type")),
+        _number("NominalConcurrencyShares", "spec.limited.nominalConcurrencyShares"),
+        *(
+            _number(f"{name[0].upper()}{name[1:]}", f"spec.limited.limitResponse.queuing.{name}")
+            for name in ("queues", "handSize", "queueLengthLimit")
+        ),
+        AGE,
+    ),
+    ("networking.k8s.io", "ServiceCIDR"): (
+        NAME,
+        text("CIDRs", lambda value, _now: joined(value.list_at("spec", "cidrs"), "")),
         AGE,
     ),
 }
