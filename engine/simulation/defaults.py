@@ -25,14 +25,28 @@ APIS: Final = (
     ApiKind(group_version="apps/v1", kinds=("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")),
     ApiKind(group_version="autoscaling/v2", kinds=("HorizontalPodAutoscaler",)),
     ApiKind(group_version="batch/v1", kinds=("CronJob", "Job")),
-    ApiKind(group_version="networking.k8s.io/v1", kinds=("Ingress", "IngressClass", "NetworkPolicy")),
+    ApiKind(
+        group_version="flowcontrol.apiserver.k8s.io/v1", kinds=("FlowSchema", "PriorityLevelConfiguration")
+    ),
+    ApiKind(
+        group_version="networking.k8s.io/v1",
+        kinds=("Ingress", "IngressClass", "NetworkPolicy", "ServiceCIDR"),
+    ),
+    ApiKind(group_version="node.k8s.io/v1", kinds=("RuntimeClass",)),
     ApiKind(group_version="policy/v1", kinds=("PodDisruptionBudget",)),
     ApiKind(
         group_version="rbac.authorization.k8s.io/v1",
         kinds=("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"),
     ),
+    ApiKind(
+        group_version="resource.k8s.io/v1",
+        kinds=("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"),
+    ),
     ApiKind(group_version="scheduling.k8s.io/v1", kinds=("PriorityClass",)),
-    ApiKind(group_version="storage.k8s.io/v1", kinds=("StorageClass",)),
+    ApiKind(
+        group_version="storage.k8s.io/v1",
+        kinds=("CSIStorageCapacity", "StorageClass", "VolumeAttributesClass"),
+    ),
 )
 """The built-in kinds of Kubernetes that members serve."""
 

@@ -65,6 +65,8 @@ def test_clusters_report_quotas_limits_volumes_and_classes(kubectl: Kubectl) -> 
         "LimitRange",
         "PersistentVolume",
         "ResourceQuota",
+        "ResourceClaim",
+        "RuntimeClass",
         "StorageClass",
     }
 
