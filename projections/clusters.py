@@ -81,11 +81,10 @@ def names(rows: Queryable) -> list[str]:
     return [str(key).removeprefix(keys.cluster_key("")) for (key,) in rows.select(_KEYS)]
 
 
-def stored_heads(rows: Rows) -> Iterator[tuple[str, Head]]:
-    """Yield the name and the head (the state on which verdicts depend) of each cluster."""
+def stored_all(rows: Queryable) -> Iterator[Cluster]:
+    """Yield all clusters in the order in which they joined first."""
     for (body,) in rows.select("SELECT body FROM clusters ORDER BY id"):
-        cluster = decode(body)
-        yield cluster.name, cluster.head
+        yield decode(body)
 
 
 def _is_heartbeat(data: shapes.Event, before: domain.Health | None, after: domain.Health | None) -> bool:

@@ -28,8 +28,8 @@ class Inputs:
         self._remembered: set[tuple[str, int]] = set()
         objects.scan(rows)
         self._heads = {topic: objects.Heads(rows, topic) for topic in (topics.POLICIES, topics.SPECS)}
-        for name, head in cluster_view.stored_heads(rows):
-            self._fold(topics.CLUSTERS, 0).state.heads[name] = head
+        for cluster in cluster_view.stored_all(rows):
+            self._fold(topics.CLUSTERS, 0).state.heads[cluster.name] = cluster.head
 
     def take(self, record: StoredRecord) -> verdicts.Verdict:
         """Return the verdict on the next record of its partition."""

@@ -9,7 +9,6 @@ from msgspec import structs
 
 from engine.http.app import create_app
 from engine.http.kube.app import create_app as create_kube_app
-from engine.log.port import LogError
 from events import clusters, codec, decisions, keys, records, specs, times, topics
 from events import rejections as rejections_events
 from projections import as_of_views
@@ -341,35 +340,6 @@ async def test_browser_session_is_read_only() -> None:
     assert "SameSite=strict" in introduced.headers["set-cookie"]
     assert page.status_code == 200
     assert write.status_code == 401
-
-
-async def test_metrics_are_served_for_prometheus() -> None:
-    async with serving(placed(RecordBuilder())) as services, client(services) as http:
-        figures = (await http.get("/metrics")).text
-
-    assert "reballast_log_records 7.0" in figures
-    assert 'reballast_kept{what="bindings"} 1.0' in figures
-    assert 'reballast_records_total{sort="decisions.io.reballast.schedule-decided"} 2.0' in figures
-    shard = keys.shard_of("default/foo-deployment")
-    assert f'reballast_shard_lag_records{{shard="{shard}",topic="specs"}}' in figures
-    assert f'reballast_shard_ignored_steps_total{{shard="{shard}"}} 0.0' in figures
-
-
-async def test_metrics_are_served_while_the_end_of_the_log_is_unknown(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def unknown() -> int:
-        raise LogError("the brokers do not answer")
-
-    async with serving(placed(RecordBuilder())) as services, client(services) as http:
-        await services.catch_up()
-        monkeypatch.setattr(services.log, "newest", unknown)
-        response = await http.get("/metrics")
-        assert (await http.get("/api/v1/bindings")).status_code == 503
-
-    assert response.status_code == 200
-    assert "reballast_log_records 7.0" in response.text
-    assert 'reballast_kept{what="bindings"} 1.0' in response.text
 
 
 async def test_deleted_template_is_only_in_earlier_as_of_views() -> None:

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from typing import Final
 
 import anyio.to_thread
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry, ProcessCollector, disable_created_metrics, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from starlette.applications import Starlette
@@ -12,11 +13,16 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from engine.http.query import response_types, shard_lag
+from engine.http.query import cluster_metrics, response_types, shard_lag
 from engine.http.services import Services
 from engine.log.port import LogError
 from events import topics
-from projections import query
+from projections import clusters, query
+
+# Times of creation would double the series of every counter and histogram.
+disable_created_metrics()
+_PROCESS: Final = ProcessCollector(registry=None)
+"""Processor time, memory and open files of this process, under the names that every exporter uses."""
 
 
 class _Measurements(Collector):
@@ -49,6 +55,7 @@ async def _exposed(metrics: Sequence[Metric]) -> Response:
     """Metrics in the Prometheus text format."""
     registry = CollectorRegistry()
     registry.register(_Measurements(metrics))
+    registry.register(_PROCESS)
     body = await anyio.to_thread.run_sync(generate_latest, registry)
     return Response(body, media_type="text/plain; version=0.0.4")
 
@@ -63,23 +70,25 @@ def routes(services: Services) -> list[Route]:
             await services.views.wait_folded(services.log.last_number())
         counts = await services.peek(query.counts)
         kept = await services.peek(query.count_objects)
+        members = await services.peek(lambda rows: cluster_metrics.of_clusters(clusters.stored_all(rows)))
         steps = await services.peek(query.shard_steps)
         lag = shard_lag.lag(services.log, services.views.folded, steps)
         others = [metric for collector in services.collectors for metric in collector.collect()]
-        return await _exposed([*_of_views(lag), *_of_records(counts, kept), *_of_shards(lag.shards), *others])
+        views = (*_of_views(lag), *_of_records(counts, kept), *members, *_of_shards(lag.shards))
+        return await _exposed([*views, *others])
 
     vital = _vital_routes(lambda: not services.faults(), services.faults)
     return [*vital, Route("/metrics", metrics)]
 
 
 def _of_views(lag: response_types.Lag) -> Iterable[Metric]:
-    gauges = {
-        "log_records": lag.last_number,
-        "projection_folded_records": lag.folded,
-        "projection_lag_records": lag.behind,
-    }
-    for name, value in gauges.items():
-        yield GaugeMetricFamily(f"reballast_{name}", name.replace("_", " "), value=value)
+    yield GaugeMetricFamily("reballast_log_records", "Records in the log.", value=lag.last_number)
+    yield GaugeMetricFamily("reballast_projection_folded_records", "Records in the views.", value=lag.folded)
+    yield GaugeMetricFamily(
+        "reballast_projection_lag_records",
+        "Records of the log that are not in the views yet.",
+        value=lag.behind,
+    )
 
 
 def _of_records(counts: dict[str, int], kept: dict[str, int]) -> Iterable[Metric]:
