@@ -37,3 +37,28 @@ async def test_objects_have_all_required_fields() -> None:
             fault for resource in resources.built_in().resources for fault in await _faults(client, resource)
         ]
     assert faults == []
+
+
+async def test_responses_to_writes_have_the_fields_that_reads_have() -> None:
+    namespace: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "web"}}
+    service: Json = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "web", "namespace": "web"},
+        "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]},
+    }
+    apply = {"content-type": "application/apply-patch+yaml"}
+    namespaces = f"{MEMBER}/api/v1/namespaces"
+    async with member() as client:
+        for path, value in (
+            (f"{namespaces}/web", namespace),
+            (f"{namespaces}/web/services/web", service),
+        ):
+            specs: list[Json] = []
+            for query in ("", "&dryRun=All"):
+                answer = await client.patch(f"{path}?fieldManager=flux{query}", json=value, headers=apply)
+                assert answer.is_success, answer.text
+                specs.append(object_at(answer.json(), "spec"))
+            read = object_at((await client.get(path)).json(), "spec")
+            assert specs == [read, read]
+            assert read

@@ -101,7 +101,7 @@ class MemberPlane(SnapshotPlane):
         began_ms = await self._began_ms()
         of_system = system_objects.of_kind(self.state(), resource.qualified, began_ms)
         # Built-in objects come first, so that written or propagated objects of the same name replace them.
-        shown = [self._shown(resource, value) for value in of_system]
+        shown = [self.shown(resource, value) for value in of_system]
         return [*shown, *await self._own_objects(resource, began_ms)]
 
     async def _own_objects(self, resource: Resource, began_ms: int) -> Iterable[KubeObject]:
@@ -162,23 +162,28 @@ class MemberPlane(SnapshotPlane):
             for key, item in list(state.unmanaged.items())
             if (item.ref.api_version, item.ref.kind) == (kept.api_version, kept.kind)
         ]
-        return [self._shown(resource, value) for value in values]
+        return [self.shown(resource, value) for value in values]
 
-    def _shown(self, resource: Resource, value: KubeObject) -> KubeObject:
+    def shown(self, resource: Resource, value: KubeObject) -> KubeObject:
+        """Return an object with the fields that the member's API server and controllers add to it."""
         if resource.qualified == "secrets" and value.at("type") == TOKEN_SECRET:
             value = self._showing.with_token(value, self.name)
         elif resource.qualified == custom_kinds.DEFINITIONS:
             value = custom_kinds.established(value)
         elif resource.qualified == "persistentvolumeclaims":
             value = child_objects.bound_claim(value)
-        return versions.to_served(resource, built_in_shapes.shown(job_selectors.shown(value)))
+        elif resource.qualified == "namespaces":
+            value = value.with_fields({"spec": {"finalizers": ["kubernetes"]}})
+        value = built_in_shapes.shown(job_selectors.shown(value))
+        if resource.qualified == "services":
+            value = services.with_addresses(self.name, value)
+        return versions.to_served(resource, value)
 
     async def _all_pods(self, state: MemberState) -> list[KubeObject]:
         return [*await self._workloads(state, self._core_kind("pods")), *await self._pods(state)]
 
     async def _services_or_addresses(self, state: MemberState, resource: Resource) -> list[KubeObject]:
-        kept = await self._workloads(state, self._core_kind("services"))
-        shown = [services.with_addresses(self.name, value) for value in kept]
+        shown = await self._workloads(state, self._core_kind("services"))
         if resource.qualified == "services":
             return shown
         derived = services.endpoint_slices(self.name, shown, await self._all_pods(state))
@@ -235,7 +240,7 @@ class MemberPlane(SnapshotPlane):
 
     async def _claims(self, state: MemberState, resource: Resource) -> list[KubeObject]:
         return [
-            self._shown(resource, value)
+            self.shown(resource, value)
             for workload in list(state.workloads.values())
             if workload.ref.kind == "StatefulSet"
             for value in child_objects.claims(state, workload, await self._manifest(workload))

@@ -297,10 +297,12 @@ class MemberWrites:
             newest = current.metadata
             derived = {name: newest[name] for name in _IDENTITY if name in newest}
             metadata = {**newest, **value.metadata, **derived}
-            value = job_selectors.shown(current.with_fields({**value.document, "metadata": metadata}))
+            value = current.with_fields({**value.document, "metadata": metadata})
         elif live is None:
             now = times.to_seconds_text(self._clock_ms())
             value = value.with_metadata({"uid": str(uuid.uuid4()), "creationTimestamp": now})
+        if versions.stored(resource) is resource:
+            value = self._plane.shown(resource, value)
         warnings = (*write.warnings, *edited.warnings)
         if write.path.part == SCALE:
             return rendering.answer(scales.scale_of(resource, value).document, warnings=warnings)
