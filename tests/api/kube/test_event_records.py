@@ -1,5 +1,6 @@
 """Kubernetes Events of a log with records of other producers, whose times can be anywhere, or malformed."""
 
+import json
 from collections.abc import Iterable
 
 import pytest
@@ -95,3 +96,18 @@ async def test_terminating_namespace_accepts_no_new_events() -> None:
         assert "because it is being terminated" in refused.json()["message"]
         assert services.log.last_number() == before
         assert (await client.put(f"{path}/known", json={**body, "count": 2})).status_code == 200
+
+
+async def test_event_of_a_client_has_the_fields_that_every_event_has() -> None:
+    involved = {"kind": "ConfigMap", "name": "web", "namespace": "default"}
+    async with api() as (client, _):
+        created = await client.post(EVENTS, json={"metadata": {"name": "web.1"}, "involvedObject": involved})
+        assert created.status_code == 201, created.text
+        assert created.json()["reportingComponent"] == ""
+        assert created.json()["eventTime"] is None
+        assert (await client.get(f"{EVENTS}/web.1")).json() == created.json()
+        listed = (await client.get(EVENTS)).json()["items"]
+        watch = await client.get(EVENTS, params={"watch": "1", "timeoutSeconds": "1"})
+    own = {name: item for name, item in created.json().items() if name not in ("apiVersion", "kind")}
+    assert [item | own for item in listed] == listed
+    assert created.json() in [json.loads(line)["object"] for line in watch.text.splitlines()]

@@ -20,6 +20,7 @@ from engine.http.kube.kubernetes_events.subjects import (
 )
 from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
 from engine.http.kube.requests import ObjectFilter, Query
+from engine.kubeapi.admission import built_in_shapes
 from engine.kubeapi.conversion import kubernetes_events
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import Resource
@@ -152,7 +153,7 @@ class Events:
 
         event = await self._reads.peek(lambda rows: client_events.named(rows, namespace, name, number))
         if event is not None:
-            return kubernetes_events.to_served(event.document, resource.api_version)
+            return _of_client(event.document, resource.api_version)
         events, _number = await self.listed(resource, namespace, ObjectFilter(resource, Query(), name))
         return events[0] if events else None
 
@@ -231,7 +232,7 @@ class Events:
 
         def select(rows: Rows) -> list[KubeObject]:
             written = client_events.listed(rows, number, namespace=namespace, involved=involved)
-            return [kubernetes_events.to_served(event.document, resource.api_version) for event in written]
+            return [_of_client(event.document, resource.api_version) for event in written]
 
         return await self._reads.peek(select)
 
@@ -266,8 +267,13 @@ def _events_of(
             ("ADDED", derived_event(occurrence, api_version))
             for occurrence in occurred(records, Subjects(rows))
         ),
-        *((kind, kubernetes_events.to_served(value, api_version)) for kind, value in changed),
+        *((kind, _of_client(value, api_version)) for kind, value in changed),
     ]
+
+
+def _of_client(event: KubeObject, api_version: str) -> KubeObject:
+    """Return an Event that a client wrote, with the fields that every Event has."""
+    return kubernetes_events.to_served(built_in_shapes.shown(event), api_version)
 
 
 def _has_events(record: StoredRecord) -> bool:
