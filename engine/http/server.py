@@ -52,10 +52,10 @@ PIECE_BYTES: Final = 256 * 1024
 
 _log = diagnostics.logger(__name__)
 
-_Message = MutableMapping[str, Any]
-_Receive = Callable[[], Awaitable[_Message]]
-_Send = Callable[[_Message], Awaitable[None]]
-Application = Callable[[_Message, _Receive, _Send], Awaitable[None]]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 class Server(uvicorn.Server):
@@ -205,8 +205,8 @@ def server(
 def in_pieces(application: Application) -> Application:
     """Wrap an application so that long responses are sent in pieces; other tasks run between them."""
 
-    async def divided(scope: _Message, receive: _Receive, send: _Send) -> None:
-        async def send_divided(message: _Message) -> None:
+    async def divided(scope: Message, receive: Receive, send: Send) -> None:
+        async def send_divided(message: Message) -> None:
             body: bytes = message.get("body", b"")
             for start in range(0, len(body) - PIECE_BYTES, PIECE_BYTES):
                 chunk = body[start : start + PIECE_BYTES]

@@ -24,7 +24,7 @@ from prometheus_client.registry import Collector
 from engine import diagnostics, loop_lag, private_files
 from engine.controllers import autoscaling, cron_scaling, finished_jobs
 from engine.controllers.controller import Access
-from engine.http import app, incoming_requests, services, sessions
+from engine.http import app, incoming_requests, request_metrics, services, sessions
 from engine.http import server as http_server
 from engine.http.kube import app as kube_app
 from engine.http.kube import write_modes
@@ -116,7 +116,7 @@ async def serve(options: Options) -> None:
             _running(options) as running,
             contextlib.aclosing(_planner(running, options)) as planner,
         ):
-            running.collectors.append(lag)
+            running.collectors.extend([lag, requests := request_metrics.RequestMetrics()])
             observer = _observer(running, options)
             entrance = _write_api(running, options.tolerated)
             if options.log is not None:
@@ -134,8 +134,10 @@ async def serve(options: Options) -> None:
                 return kube_app.create_app(parts, clock_ms, members, authority=own.authority, writes=mode)
 
             application = app.create_app(parts, members, kube_application, planning)
-            server = http_server.server(application, shown, options.connections_max)
-            kube = http_server.server(kube_application, own, options.connections_max, own.clients)
+            queries = requests.measured("query", application)
+            server = http_server.server(queries, shown, options.connections_max)
+            objects = requests.measured("kubernetes", kube_application)
+            kube = http_server.server(objects, own, options.connections_max, own.clients)
             with stop_signals.stopping_servers((server, kube), parts.stopping):
                 await asyncio.to_thread(_publish, options.directory, endpoint)
                 ports = kept_ports.Ports(port=_port(listening), kube_port=_port(secured))

@@ -21,6 +21,8 @@ from engine.http.kube.control_plane import Figures
 from engine.http.kube.derived_fields import Showing
 from engine.http.kube.members.planes import MemberPlanes
 from engine.http.kube.write_modes import planned
+from engine.http.query import health
+from engine.http.request_metrics import RequestMetrics
 from engine.http.services import Services
 from engine.http.sessions import Login
 from engine.karmada.default_tolerations import TolerationSeconds
@@ -213,3 +215,14 @@ def on_a_port(batch: Sequence[Record] = (), members: Sequence[MemberSpec] = ()) 
         server.should_exit = True
         thread.join(5)
         listener.close()
+
+
+async def served_requests() -> RequestMetrics:
+    """Return the metrics of one request for ``/healthz`` and two, with unusual methods, for an unknown path."""
+    metrics = RequestMetrics()
+    transport = httpx.ASGITransport(metrics.measured("query", health.monitoring_app(lambda: True, [])))
+    async with httpx.AsyncClient(transport=transport, base_url="http://a") as http:
+        await http.get("/healthz")
+        await http.request("BREW", "/nothing")
+        await http.request("PROPFIND", "/nothing")
+    return metrics

@@ -1,10 +1,17 @@
 """Metrics for Prometheus."""
 
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
 import pytest
+from prometheus_client import CollectorRegistry
 
 from engine.log.port import LogError
 from events import clusters, keys
-from tests.api.servers import client, serving
+from tests.api.servers import client, served_requests, serving
+from tests.cli.servers import running
 from tests.projections.logs import RecordBuilder
 from tests.projections.stories import placed
 
@@ -70,3 +77,30 @@ async def test_metrics_are_served_while_the_end_of_the_log_is_unknown(
     assert response.status_code == 200
     assert "reballast_log_records 7.0" in response.text
     assert 'reballast_kept{what="bindings"} 1.0' in response.text
+
+
+async def test_requests_are_counted_by_api_method_and_status() -> None:
+    registry = CollectorRegistry()
+    registry.register(await served_requests())
+
+    def figure(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(name, {"api": "query", **labels})
+
+    assert figure("reballast_requests_total", method="GET", code="200") == 1
+    assert figure("reballast_requests_total", method="other", code="404") == 2
+    assert figure("reballast_request_duration_seconds_count", method="other") == 2
+    assert figure("reballast_requests_total", method="BREW", code="404") is None
+
+
+@pytest.mark.slow
+def test_running_server_counts_its_requests(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with running(data):
+        endpoint: dict[str, Any] = json.loads((data / "endpoint.json").read_bytes())
+        headers = {"authorization": f"Bearer {endpoint['token']}"}
+        httpx.get(f"{endpoint['url']}/api/v1/nothing", headers=headers)
+        httpx.get(f"{endpoint['kube_url']}/api", headers=headers, verify=False)  # noqa: S501  # its own authority
+        figures = httpx.get(f"{endpoint['url']}/metrics", headers=headers).text
+
+    assert 'reballast_requests_total{api="query",code="404",method="GET"} 1.0' in figures
+    assert 'reballast_request_duration_seconds_count{api="kubernetes",method="GET"}' in figures

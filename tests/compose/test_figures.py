@@ -15,7 +15,7 @@ from engine.plans import drills
 from engine.process import drilling, observing
 from engine.process.scaleout import SequenceMetrics
 from engine.reconcilers.worker_metrics import WorkerMetrics
-from tests.api.servers import client, serving
+from tests.api.servers import client, served_requests, serving
 from tests.builders.inputs import deployment, joined, policy
 from tests.builders.manifests import on
 from tests.compose import documents
@@ -42,6 +42,7 @@ async def shown() -> dict[str, set[str]]:
     await story.submit(joined("member1"), policy("p", on("member1")), deployment("web", 2))
     labels_by_name = labels(WorkerMetrics(story.worker, story.log).collect())
     labels_by_name |= labels(LoopLag().collect())
+    labels_by_name |= labels((await served_requests()).collect())
     labels_by_name |= labels(Figures(["member1"]).collect())
     labels_by_name |= labels(SequenceMetrics(lambda: sequence.Counts(7, 3, 0, 2)).collect())
     observed = observing.Observed(
