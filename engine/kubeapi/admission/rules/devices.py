@@ -117,9 +117,11 @@ def _names(items: list[Part]) -> Iterator[Cause]:
     names = [item.text("name") for item in items]
     for item, name in zip(items, names, strict=True):
         yield from words.each_invalid(f"{item.path}.name", name, words.label_faults(name))
-    for index, name in enumerate(names):
-        if name in names[:index]:
-            yield causes.duplicate(f"{items[index].path}.name", name)
+    seen: set[str] = set()
+    for item, name in zip(items, names, strict=True):
+        if name in seen:
+            yield causes.duplicate(f"{item.path}.name", name)
+        seen.add(name)
 
 
 def _selectors(description: Part) -> Iterator[Cause]:
