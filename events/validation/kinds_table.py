@@ -141,7 +141,7 @@ KARMADA: Final = """
 group apps.karmada.io/v1alpha1 apps.karmada
 workloadrebalancers WorkloadRebalancer - - rebalancer global,status
 group cluster.karmada.io/v1alpha1 cluster.karmada
-clusters Cluster - karmada-io cluster global,status,clusters.proxy
+clusters Cluster - - cluster global,status,clusters.proxy
 group autoscaling.karmada.io/v1alpha1 autoscaling.karmada
 cronfederatedhpas CronFederatedHPA cronfhpa karmada-io configuration status
 federatedhpas FederatedHPA fhpa karmada-io configuration status
