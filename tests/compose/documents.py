@@ -158,9 +158,13 @@ def expressions() -> list[str]:
     return [target.expr for panel in dashboard().panels for target in panel.targets]
 
 
+METRIC: Final = r"\b(?:reballast|cluster)_\w+"
+"""Pattern of our metrics; those of clusters have Karmada's names."""
+
+
 def metrics_named() -> set[str]:
     """Return our metrics in the dashboard's queries."""
-    return {name for expression in expressions() for name in re.findall(r"\breballast_\w+", expression)}
+    return {name for expression in expressions() for name in re.findall(METRIC, expression)}
 
 
 def properties(environment: Mapping[str, str | int]) -> dict[str, str]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 
 import pytest
+from msgspec import structs
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -16,7 +17,7 @@ from engine.process import drilling, observing
 from engine.process.scaleout import SequenceMetrics
 from engine.reconcilers.worker_metrics import WorkerMetrics
 from tests.api.servers import client, served_requests, serving
-from tests.builders.inputs import deployment, joined, policy
+from tests.builders.inputs import capacity, deployment, joined, policy
 from tests.builders.manifests import on
 from tests.compose import documents
 from tests.deciders.story import Story
@@ -54,7 +55,10 @@ async def shown() -> dict[str, set[str]]:
         outage, moved=1, missing=0, needed={}, recovered_ms=1, suffering=[], assumptions=[]
     )
     labels_by_name |= labels(drilling.metrics([result], 1))
-    async with serving(placed(RecordBuilder())) as services, client(services) as http:
+    builder = RecordBuilder()
+    figures = structs.replace(capacity("member1"), allocated={"cpu": "1"})
+    records = [builder.input(event) for event in (joined("member1"), figures)]
+    async with serving([*records, *placed(builder)]) as services, client(services) as http:
         text = (await http.get("/metrics")).text
     return labels_by_name | labels(text_string_to_metric_families(text))
 
@@ -67,7 +71,7 @@ async def test_every_metric_has_the_labels_of_its_queries() -> None:
     known = await shown()
     for panel in documents.dashboard().panels:
         for target in panel.targets:
-            names = re.findall(r"\b(?:reballast_\w+|up\b)", target.expr)
+            names = re.findall(rf"{documents.METRIC}|\bup\b", target.expr)
             available = OF_PROMETHEUS.union(*(known.get(name, set()) for name in names))
             grouped = [
                 word for words in re.findall(r"by \(([^)]*)\)", target.expr) for word in words.split(", ")
