@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 from typing import Final
 
+import httpx
 import pytest
 
 from engine.cli import client
 from engine.http.plans.routes import PlanList
+from events import tracing
 from tests.cli.planned_objects import OBJECTS, placed, run, written
 from tests.cli.servers import Shell
 
@@ -57,6 +59,26 @@ def test_applied_plan_is_checked_and_named_in_the_timeline(shell: Shell, tmp_pat
     assert "member2:5, member3:4   differs" in shell("plan", "check", unexpected, code=2)
     shell("plan", "check", "nothing", code=1)
     assert "no plan with this id on the server" in shell.errors
+    # Members may report on the plan's works after the later change.
+    follow(shell, identity)
+    assert "1 of 1 workload is as predicted" in shell("plan", "check", str(out))
+
+
+def follow(shell: Shell, plan_id: str) -> None:
+    """Write an annotation of the Deployment as a part of what follows from a plan."""
+    endpoint = json.loads((shell.directory / "endpoint.json").read_bytes())
+    trace = tracing.of_plan(plan_id)
+    answer = httpx.patch(
+        f"{endpoint['url']}/kubernetes/apis/apps/v1/namespaces/default/deployments/web",
+        content=b'{"metadata": {"annotations": {"late": "true"}}}',
+        headers={
+            "authorization": f"Bearer {endpoint['token']}",
+            "content-type": "application/merge-patch+json",
+            "traceparent": trace.parent,
+            "tracestate": trace.state,
+        },
+    )
+    assert answer.status_code == 200
 
 
 def test_plan_without_effect_is_checked(shell: Shell, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ _PLACING: Final = catalogue.types_of(decisions.ScheduleDecided, decisions.Bindin
 
 
 class Workload(Struct, frozen=True, rename="camel"):
-    """The clusters predicted for a workload, and its clusters after all effects of the plan."""
+    """The clusters predicted for a workload, and its clusters after the last decision that the plan caused about it."""
 
     key: str
     predicted: dict[str, int]
@@ -63,9 +63,11 @@ def checked(client: Client, plan: str) -> Check:
     before = {key: _placed(client, key, prediction.number) for key in sorted(others)}
     own = [entry for entry in followed if entry.subject in predicted or entry.subject in others]
     number = max(entry.number for entry in own or followed)
+    # Evictions may end after later changes by other clients, and change no clusters.
+    decided = {entry.subject: entry.number for entry in own if entry.type in _PLACING}
     moments_ms = [times.from_text(entry.time) for entry in own]
     workloads = [
-        Workload(key, clusters, _placed(client, key, number))
+        Workload(key, clusters, _placed(client, key, decided.get(key, number)))
         for key, clusters in (predicted | before).items()
     ]
     return Check(
