@@ -114,7 +114,7 @@ class SnapshotPlane(abc.ABC):
         Watches of one kind share snapshots, because the cost of a snapshot grows with the number of objects.
         """
         async with self._turn:
-            kind = f"{resource.qualified} {resource.version}"
+            kind = _kind_of(resource)
             number, taken_s = self._newest.get(kind, (0, 0.0))
             if number > seen and asyncio.get_running_loop().time() < taken_s + seconds:
                 return number, self._last[kind]
@@ -125,7 +125,7 @@ class SnapshotPlane(abc.ABC):
         values = await self._objects(resource)
         share = loop_share.LoopShare()
         number = self._last_number
-        kind = f"{resource.qualified} {resource.version}"
+        kind = _kind_of(resource)
         before = self._last.get(kind, Snapshot({}))
         items: dict[Name, Entry] = {}
         for value in values:
@@ -157,7 +157,7 @@ class SnapshotPlane(abc.ABC):
         if number > self._last_number:
             return None
         later = Snapshot({})
-        for first, look in reversed(self._states.get(f"{resource.qualified} {resource.version}", ())):
+        for first, look in reversed(self._states.get(_kind_of(resource), ())):
             if first <= number:
                 changed = {name: entry for name, entry in later.items.items() if first < entry[0] <= number}
                 return Snapshot({**look.items, **changed}) if changed else look
@@ -166,9 +166,14 @@ class SnapshotPlane(abc.ABC):
 
     def states_after(self, resource: Resource, number: int) -> list[tuple[int, Snapshot]]:
         """Return the states that are kept and followed the one with this number, oldest first."""
-        states = self._states.get(f"{resource.qualified} {resource.version}", ())
+        states = self._states.get(_kind_of(resource), ())
         return [state for state in states if state[0] > number]
 
     def last_number(self) -> int:
         """The highest resourceVersion that this API has returned."""
         return self._last_number
+
+
+def _kind_of(resource: Resource) -> str:
+    """Return the key under which the states of a kind are kept."""
+    return f"{resource.qualified} {resource.version}"
