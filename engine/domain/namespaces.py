@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from events import vocabulary
+from events.json_values import Json
 from events.kube_objects import KubeObject
 
 KIND: Final = vocabulary.NAMESPACE
@@ -29,6 +30,11 @@ class PropagatedNamespace(NamedTuple):
 
     manifest: KubeObject
     created_ms: int
+
+
+def finalized_spec() -> Json:
+    """Return the spec that every namespace has: Kubernetes' own finalizer."""
+    return {"finalizers": ["kubernetes"]}
 
 
 def is_reserved(name: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from engine.domain import marks, replica_fields
-from engine.domain.namespaces import OF_EVERY_CLUSTER, PropagatedNamespace
+from engine.domain.namespaces import OF_EVERY_CLUSTER, PropagatedNamespace, finalized_spec
 from engine.simulation import (
     addresses,
     job_selectors,
@@ -191,7 +191,7 @@ def _namespace(name: str, created_ms: int, texts: Json, uid: str) -> KubeObject:
             "apiVersion": "v1",
             "kind": "Namespace",
             "metadata": metadata,
-            "spec": {"finalizers": ["kubernetes"]},
+            "spec": finalized_spec(),
             "status": {"phase": "Active"},
         }
     )

@@ -208,7 +208,7 @@ class BootstrapObjects:
                 "apiVersion": "v1",
                 "kind": "Namespace",
                 "metadata": {"name": name, **identity, "generation": 1, "labels": labels},
-                "spec": {"finalizers": ["kubernetes"]},
+                "spec": namespaces.finalized_spec(),
                 "status": {"phase": "Active"},
             }
         )

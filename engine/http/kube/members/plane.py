@@ -8,7 +8,7 @@ from typing import Final
 
 from engine import loop_share
 from engine.bounded_caches import BoundedCache
-from engine.domain import marks, replica_fields
+from engine.domain import marks, namespaces, replica_fields
 from engine.http import member_namespaces
 from engine.http.kube import bootstrap_objects
 from engine.http.kube.derived_fields import TOKEN_SECRET, Showing
@@ -130,10 +130,9 @@ class MemberPlane(SnapshotPlane):
     async def built_in(self, resource: Resource) -> list[KubeObject]:
         """The objects of a kind that every namespace of the member contains when it is created."""
         kind, authority = object_tables.Kind(resource.api_version, resource.kind), self._showing.authority
-        namespaces = await self._objects(self._core_kind("namespaces"))
         return [
             bootstrap_objects.object_of_namespace(kind, namespace, authority.decode())
-            for namespace in namespaces
+            for namespace in await self._objects(self._core_kind("namespaces"))
             if authority or kind != bootstrap_objects.CONFIG_MAP
         ]
 
@@ -173,7 +172,7 @@ class MemberPlane(SnapshotPlane):
         elif resource.qualified == "persistentvolumeclaims":
             value = child_objects.bound_claim(value)
         elif resource.qualified == "namespaces":
-            value = value.with_fields({"spec": {"finalizers": ["kubernetes"]}})
+            value = value.with_fields({"spec": namespaces.finalized_spec()})
         value = built_in_shapes.shown(job_selectors.shown(value))
         if resource.qualified == "services":
             value = services.with_addresses(self.name, value)
