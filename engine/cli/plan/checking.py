@@ -63,7 +63,7 @@ def checked(client: Client, plan: str) -> Check:
     before = {key: _placed(client, key, prediction.number) for key in sorted(others)}
     own = [entry for entry in followed if entry.subject in predicted or entry.subject in others]
     number = max(entry.number for entry in own or followed)
-    # Evictions may end after later changes by other clients, and change no clusters.
+    # Members may report on the plan's works after a later change by another client.
     decided = {entry.subject: entry.number for entry in own if entry.type in _PLACING}
     moments_ms = [times.from_text(entry.time) for entry in own]
     workloads = [
