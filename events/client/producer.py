@@ -22,18 +22,16 @@ from aiokafka.errors import (
     ClusterAuthorizationFailedError,
     InvalidTopicError,
     KafkaError,
-    KafkaTimeoutError,
     MessageSizeTooLargeError,
     PolicyViolationError,
     RecordListTooLargeError,
     TopicAuthorizationFailedError,
     UnknownTopicOrPartitionError,
 )
-from aiokafka.producer.message_accumulator import MessageAccumulator
 from aiokafka.structs import RecordMetadata
 
 from events import kube_objects, limits, records, shapes, topics
-from events.client import broken_connections, connection_options, statements
+from events.client import broken_connections, connection_options, statements, undelivered
 
 PENDING_BYTES_MAX: Final = 32 * 1024 * 1024
 """Maximum size of the unacknowledged records, in bytes; the default of Kafka's Java client."""
@@ -263,7 +261,7 @@ class Producer:
         client = AIOKafkaProducer(**self._options)  # pyright: ignore[reportArgumentType]
         # aiokafka drops a batch for a partition without a leader after one request timeout, but an election
         # may take longer.
-        _accumulator(client)._batch_ttl = self._acknowledged_s_max  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        undelivered.accumulator(client)._batch_ttl = self._acknowledged_s_max  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         try:
             await client.start()
         except KafkaError as error:
@@ -315,12 +313,7 @@ class Producer:
                 oldest is not None and oldest + self._acknowledged_s_max < asyncio.get_running_loop().time()
             )
             if late and self._client is not None:
-                _accumulator(self._client).fail_all(KafkaTimeoutError())
-
-
-def _accumulator(client: AIOKafkaProducer) -> MessageAccumulator:
-    """The client's queue of unsent batches; aiokafka has no public access to it."""
-    return client._message_accumulator  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+                undelivered.drop(self._client)
 
 
 class _ByteBudget:

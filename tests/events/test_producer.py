@@ -191,6 +191,27 @@ async def test_unknown_outcome_is_reported_and_a_repeated_event_counts_once() ->
 
 @pytest.mark.kafka
 @pytest.mark.slow
+async def test_request_that_fails_after_its_event_was_given_up_harms_no_later_event() -> None:
+    statement = statements.Statement(data=TAINTED, id="t-1", at_ms=0)
+    with processes.LocalBrokers() as brokers:
+        await clients.create_log(brokers.servers, "r.")
+        slow = {"request_timeout_ms": 4_000}
+        async with producer.Producer(
+            brokers.servers, source=SOURCE, prefix="r.", acknowledged_ms_max=2_000, options=slow
+        ) as shop:
+            await shop.append(clusters.ClusterJoined(name="member1"))
+            brokers.pause(1)
+            with pytest.raises(producer.OutcomeUnknownError):
+                await shop.append(statement)
+            # The client is replaced once the request of the given up event has failed.
+            with pytest.raises(producer.ProducerError, match="check the address"):
+                await shop.append(statement)
+            brokers.resume(1)
+            await shop.append(statement)
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
 async def test_killed_brokers_under_load_lose_and_repeat_nothing() -> None:
     with processes.LocalBrokers(3) as brokers:
         await clients.create_log(brokers.servers, "r.", replicas=3)

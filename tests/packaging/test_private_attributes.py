@@ -18,12 +18,12 @@ from packaging.requirements import Requirement
 from tests.tidy import trees
 
 PRIVATE = {
-    "_message_accumulator": {"engine/log/kafka/clients.py", "events/client/producer.py"},
+    "_message_accumulator": {"events/client/undelivered.py"},
     "_txn_manager": {"engine/log/kafka/clients.py"},
     "_batch_ttl": {"engine/log/kafka/clients.py", "events/client/producer.py"},
-    "_batches": {"engine/log/kafka/clients.py"},
-    "_pending_batches": {"engine/log/kafka/clients.py"},
-    "_drain_waiter": {"engine/log/kafka/clients.py"},
+    "_batches": {"events/client/undelivered.py"},
+    "_pending_batches": {"events/client/undelivered.py"},
+    "_drain_waiter": {"events/client/undelivered.py"},
 }
 UNDOCUMENTED = [
     (sender, "BACKOFF_OVERRIDE"),
@@ -31,6 +31,7 @@ UNDOCUMENTED = [
     (conn.AIOKafkaConnection, "send"),
     (conn.AIOKafkaConnection, "close"),
     (MessageAccumulator, "fail_all"),
+    (MessageAccumulator, "reenqueue"),
     (TransactionManager, "wait_for_transaction_end"),
 ]
 

@@ -14,15 +14,14 @@ from typing import Any, Final, TypeAlias, TypeVar
 import anyio
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import KafkaError, KafkaTimeoutError
+from aiokafka.errors import KafkaError
 from aiokafka.producer import sender
-from aiokafka.producer.message_accumulator import MessageAccumulator, MessageBatch
 
-from engine import diagnostics, shared_waits
+from engine import diagnostics
 from engine.log import port
 from engine.log.kafka.address import Address
 from events import limits
-from events.client import broken_connections
+from events.client import broken_connections, undelivered
 
 Slot = tuple[str, int]
 """A partition: the topic's name without the log's prefix, and the number of the partition."""
@@ -109,7 +108,7 @@ def producer(address: Address, transactional_id: str | None = None) -> Producer:
     )
     # By default aiokafka drops a batch for a partition without a leader after one request timeout; electing a
     # leader may take longer. The attribute is private, so an upgrade of aiokafka may break this.
-    _accumulator(created)._batch_ttl = DELIVERY_S  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    undelivered.accumulator(created)._batch_ttl = DELIVERY_S  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     return created
 
 
@@ -170,7 +169,7 @@ async def stopped(producer: Producer) -> None:
     """Stop a producer, also a failed one; undelivered records are dropped."""
     with anyio.CancelScope(shield=True):
         # Drop undelivered batches: ``stop`` would wait for them even if no broker accepts them.
-        _drop_undelivered(_accumulator(producer))
+        undelivered.drop(producer)
         stopping = asyncio.ensure_future(producer.stop())
         await asyncio.wait([stopping], timeout=_STOP_S)
         if not stopping.done():
@@ -195,29 +194,6 @@ async def closed(consumer: Consumer) -> None:
         raise error
 
 
-def _drop_undelivered(accumulator: MessageAccumulator) -> None:
-    """Fail all batches that no broker has confirmed, and let none be sent again.
-
-    The attributes are private, so an upgrade of aiokafka may break this.
-    """
-    # Make waiting batches pending: aiokafka expects each batch that ends among the pending ones.
-    pending = accumulator._pending_batches  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    waiting = accumulator._batches  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    pending.update(batch for batches in waiting.values() for batch in batches)
-    waiting.clear()
-    accumulator.fail_all(KafkaTimeoutError())
-    for batch in pending:
-        waiter = batch._drain_waiter  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        if waiter.done():
-            shared_waits.retrieve_exception(waiter)
-    # The request of a failed batch may fail later; ``reenqueue`` would then expect the batch to be pending.
-    accumulator.reenqueue = _ignore
-
-
-def _ignore(batch: MessageBatch) -> None:
-    """Do not send the batch again."""
-
-
 def failure(producer: Producer) -> BaseException | None:
     """Return the error of the producer's last transaction; None if it succeeded."""
     manager = producer._txn_manager  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
@@ -231,11 +207,6 @@ def add_to_transaction(producer: Producer, partitions: Iterable[TopicPartition])
     if manager is not None:
         for partition in partitions:
             manager.maybe_add_partition_to_txn(partition)
-
-
-def _accumulator(producer: Producer) -> MessageAccumulator:
-    """Return the producer's buffer of undelivered records, which has no public access."""
-    return producer._message_accumulator  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 def admin(address: Address) -> AIOKafkaAdminClient:
