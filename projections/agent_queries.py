@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from engine.domain import marks, namespaces
 from events import keys
-from projections import works
+from projections import former_versions, works
 from projections.documents.works import object_in_cluster, propagation
 from projections.objects import COLUMNS, ObjectRow
 from projections.port import Rows
@@ -80,13 +80,16 @@ def newest_works(rows: Rows, key: str, before: int) -> list[int]:
 def namespaces_of(rows: Rows, name: str) -> list[namespaces.PropagatedNamespace]:
     """Return the namespaces that are propagated to a cluster, ordered by name."""
     statement = f"""
-        SELECT w.body, '', {COLUMNS}
+        SELECT w.body, f.manifest, '', {COLUMNS}
         FROM objects o JOIN keys c ON c.key = ? JOIN works w ON w.id = o.id AND w.cluster = c.id
+        LEFT JOIN former_versions f ON f.id = o.id AND f.mark = ?
         WHERE o.api_version = ? AND o.kind = ? ORDER BY o.name
     """  # noqa: S608  # constants
+    parameters = (keys.cluster_key(name), former_versions.MARK_OF_NAMESPACE, *namespaces.KIND)
     result: list[namespaces.PropagatedNamespace] = []
-    for body, *row in rows.select(statement, (keys.cluster_key(name), *namespaces.KIND)):
-        work = works.decode(body)
-        manifest = object_in_cluster(name, work, ObjectRow(*row))
+    for body, former, *row in rows.select(statement, parameters):
+        work, current = works.decode(body), ObjectRow(*row)
+        template = current if former is None else current._replace(manifest=former)
+        manifest = object_in_cluster(name, work, template)
         result.append(namespaces.PropagatedNamespace(manifest, work.created_ms))
     return result

@@ -1,7 +1,8 @@
-"""Former versions of templates and override policies, kept as long as works contain them.
+"""Former versions of templates, namespaces and override policies, kept as long as works contain them.
 
 When such an object changes, works keep the former version until new ones are sent. None is sent to a cluster from which
-the workload is being evicted, nor to any cluster while no policy claims the template.
+the workload is being evicted, nor to any cluster while no policy claims the template, or while the namespace is not
+propagated.
 """
 
 from typing import Final, NamedTuple
@@ -29,6 +30,8 @@ _TEMPLATE: Final = "SELECT uid, generation, manifest FROM former_versions WHERE 
 _POLICY: Final = """
 SELECT manifest FROM former_versions f JOIN keys k ON k.id = f.id WHERE k.key = ? AND mark = ?
 """
+MARK_OF_NAMESPACE: Final = ""
+"""Marks the version of a namespace that was propagated last; works of namespaces have it as ``digest``."""
 
 
 class Version(NamedTuple):

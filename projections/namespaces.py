@@ -13,7 +13,7 @@ from msgspec import Struct
 from engine.domain import namespaces
 from events import ids, kube_objects, shapes
 from events.validation.verdicts import Taken
-from projections import clusters
+from projections import clusters, former_versions
 from projections.changed_objects import ChangedObjects
 from projections.port import Rows
 from projections.works import Work, WorkKeyIds, Works
@@ -91,7 +91,7 @@ class NamespaceWorks:
             shapes.WorkloadRef(api_version=api_version, kind=kind, name=namespace.name),
             0,
             0,
-            "",
+            former_versions.MARK_OF_NAMESPACE,
             0,
             0,
             None,

@@ -3,7 +3,7 @@
 from typing import Final
 
 from engine.domain import federated_quotas, namespaces
-from events import decisions, keys, shapes, specs, topics
+from events import decisions, keys, kube_objects, shapes, specs, topics
 from events import works as events
 from events.records import Envelope
 from events.validation.verdicts import Taken
@@ -132,7 +132,7 @@ class WorkChanges:
         if taken.record.topic == topics.SPECS:
             return self._rendered_with_template(key_id, taken.data)
         if (head.api_version, head.kind) == namespaces.KIND:
-            return self._works.of_key(key_id)
+            return self._rendered_with_namespace(key_id, head.name, taken.manifest)
         # Objects of this topic are of known kinds; a template's custom kind may have the same name.
         if taken.record.topic != topics.POLICIES or head.kind not in _OVERRIDING:
             return []
@@ -143,6 +143,20 @@ class WorkChanges:
             return works
         mark = former_versions.mark_of_policy(current.version - 1)
         return self._without_version(works, Version(key_id, mark), current)
+
+    def _rendered_with_namespace(
+        self, key_id: int, name: str, written: kube_objects.Manifest | None
+    ) -> list[WorkKeyIds]:
+        """Keep a namespace's version in its works while it is not propagated; ``written`` is None if it is deleted."""
+        works = self._works.of_key(key_id)
+        version = Version(key_id, former_versions.MARK_OF_NAMESPACE)
+        if written is None or namespaces.is_propagated(name, written.metadata.labels):
+            self._former.drop(version)
+            return works
+        current = self._objects.get(key_id) if works and version not in self._former else None
+        if current is not None:
+            self._former.keep(version, current, len(works))
+        return []
 
     def _rendered_with_template(self, key_id: int, data: shapes.Event) -> list[WorkKeyIds]:
         works = self._works.of_key(key_id)

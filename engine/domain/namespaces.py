@@ -9,7 +9,7 @@ from events.kube_objects import KubeObject
 
 KIND: Final = vocabulary.NAMESPACE
 SKIPPED: Final = "namespace.karmada.io/skip-auto-propagation"
-"""Label of a namespace that is not propagated; clusters that have the namespace already keep it."""
+"""Label of a namespace that is not propagated; clusters that have the namespace already keep it as it was."""
 
 _RESERVED: Final = frozenset({"karmada-system", "karmada-cluster"})
 _RESERVED_PREFIXES: Final = (vocabulary.EXECUTION_NAMESPACE_PREFIX, "kube-")

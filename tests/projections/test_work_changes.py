@@ -7,6 +7,7 @@ from events.json_values import Json, objects_at
 from events.kube_objects import KubeObject
 from events.records import Record
 from projections import object_tables
+from projections.agent_queries import namespaces_of
 from projections.object_tables import Selection
 from tests.builders.inputs import deployment
 from tests.builders.manifests import manifest, raw
@@ -44,6 +45,15 @@ class History:
             lambda rows: object_tables.page(rows, Selection(kind=stories.WORK), limit=100).items
         )
         return {work.namespace: work for work in map(KubeObject, listed)}
+
+    async def teams(self) -> list[str]:
+        """Return the label ``team`` of the namespaces in ``MEMBER``, which the Works there have too."""
+        ask = await views_of(self._batch)
+        teams = await ask(lambda rows: [item.manifest.labels["team"] for item in namespaces_of(rows, MEMBER)])
+        listed = (await self.works()).values()
+        sent_lists = [objects_at(work.document, "spec", "workload", "manifests") for work in listed]
+        assert [KubeObject(sent).labels["team"] for (sent,) in sent_lists] == teams
+        return teams
 
 
 async def history(*outputs: shapes.Event) -> History:
@@ -145,6 +155,9 @@ async def test_work_that_is_sent_again_has_the_last_report_of_its_cluster() -> N
     }
 
 
+SKIPPED = {"namespace.karmada.io/skip-auto-propagation": "true"}
+
+
 def namespace(**labels: str) -> policies.NamespaceApplied:
     value: Json = manifest("v1", "Namespace", "shop", metadata={"labels": labels})
     return policies.NamespaceApplied(manifest=raw(value))
@@ -172,8 +185,29 @@ async def test_deleted_namespace_has_no_works() -> None:
 async def test_namespace_that_is_no_longer_propagated_keeps_its_works_but_gets_no_new_ones() -> None:
     shown = History()
     shown.write(clusters.ClusterJoined(name="member1"), namespace())
-    shown.write(namespace(**{"namespace.karmada.io/skip-auto-propagation": "true"}))
+    shown.write(namespace(**SKIPPED))
     shown.write(clusters.ClusterJoined(name="member2"))
     assert sorted(await shown.works()) == ["karmada-es-member1"]
     shown.write(clusters.ClusterLeaving(name="member1"))
     assert await shown.works() == {}
+
+
+async def test_works_of_a_namespace_keep_its_labels_while_it_is_not_propagated() -> None:
+    shown = History()
+    shown.write(clusters.ClusterJoined(name="member1"), namespace(team="blue"))
+    before = await shown.works()
+    shown.write(namespace(team="red", **SKIPPED), namespace(team="green", **SKIPPED))
+    assert await shown.works() == before
+    assert await shown.teams() == ["blue"]
+
+    shown.write(namespace(team="green"))
+    assert await shown.teams() == ["green"]
+    (after,) = (await shown.works()).values()
+    assert int(after.resource_version) > int(before["karmada-es-member1"].resource_version)
+
+
+async def test_namespace_that_is_created_again_has_nothing_of_the_former_one() -> None:
+    shown = History()
+    shown.write(clusters.ClusterJoined(name="member1"), namespace(team="blue"), namespace(**SKIPPED))
+    shown.write(policies.NamespaceDeleted(name="shop"), namespace(team="red"))
+    assert await shown.teams() == ["red"]
