@@ -123,21 +123,32 @@ def page(rows: Rows, selection: Selection, *, limit: int = 0, after: str = "") -
     return Page(items)
 
 
+def following(rows: Rows, selection: Selection, name: str) -> Iterator[KubeObject]:
+    """Yield the selected objects without namespace from a name on, in order."""
+    after = msgspec.json.encode(("", name, 0)).decode()
+    return (item for _mark, item in _scan(rows, selection, after) if item is not None)
+
+
+def start(after: str) -> tuple[str, str]:
+    """Return namespace and name after which the page of a continue token begins; empty for the first page."""
+    return _read_mark(after)[:2] if after else ("", "")
+
+
 def with_others(
     rows: Rows, kind: Kind, stored: Page, others: Iterable[KubeObject], *, limit: int, after: str
 ) -> Page:
     """Return a page with further objects of a kind, in the same order and with the same limit.
 
-    A stored object replaces a further one of its name.
+    ``others`` are ordered by namespace and name; a stored object replaces a further one of its name.
     """
-    start = _read_mark(after)[:2] if after else ("", "")
-    following = sorted((item for item in others if item.key > start), key=attrgetter("key"))
-    new = (item for item in following if get(rows, kind, *item.key) is None)
+    first = start(after)
+    later = (item for item in others if item.key > first)
+    new = (item for item in later if get(rows, kind, *item.key) is None)
     # Only a first page counts all that follow, so that later pages need not look up all others again.
-    later = list(islice(new, limit + 1 if after and limit else None))
-    if not later:
+    added = list(islice(new, limit + 1 if after and limit else None))
+    if not added:
         return stored
-    items = sorted([*stored.items, *later], key=attrgetter("key"))
+    items = sorted([*stored.items, *added], key=attrgetter("key"))
     shown = items[:limit] if limit else items
     if shown == items and not stored.after:
         return Page(items)

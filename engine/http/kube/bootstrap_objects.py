@@ -5,7 +5,10 @@ replaces them.
 """
 
 import contextlib
-from collections.abc import Callable
+import heapq
+import itertools
+from collections.abc import Callable, Iterator
+from operator import itemgetter
 from typing import Final
 
 from engine.domain import marks, namespaces
@@ -21,6 +24,7 @@ from events.kube_fields import ObjectMeta
 from events.kube_objects import KubeObject
 from events.validation import known_kinds
 from projections import clusters, object_tables
+from projections.documents.works import cluster_of
 from projections.port import Rows
 
 NAMESPACE: Final = object_tables.Kind("v1", "Namespace")
@@ -53,7 +57,10 @@ NAMES: Final[dict[object_tables.Kind, str]] = {
 
 
 def _roles() -> dict[tuple[str, str, str], KubeObject]:
-    """The default roles by kind, namespace and name; aggregated roles include the rules of all selected roles."""
+    """The default roles by kind, namespace and name, in this order.
+
+    Aggregated roles include the rules of all selected roles.
+    """
     values = bootstrap_roles.objects()
     known = parsing.rights(values)
     roles: dict[tuple[str, str, str], KubeObject] = {}
@@ -63,7 +70,7 @@ def _roles() -> dict[tuple[str, str, str], KubeObject]:
         else:
             rules = [parsing.shown(rule) for rule in known.rules(value.name, "") or ()]
             roles[value.kind, *value.key] = value.with_fields({"rules": rules})
-    return roles
+    return dict(sorted(roles.items()))
 
 
 _ROLES: Final = _roles()
@@ -92,34 +99,34 @@ class BootstrapObjects:
 
     async def get(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
         """One bootstrap object, even if a stored object replaces it; None if there is none."""
-        await self.prepare()
         kind = object_tables.Kind(resource.api_version, resource.kind)
-        if kind == NAMESPACE:
-            return await self._namespace(name)
-        if kind == CONFIG_MAP and (namespace, name) == (_PUBLIC, _CLUSTER_INFO):
-            return await self._cluster_info() if self.has(kind) else None
-        if kind in OF_NAMESPACES:
-            is_named = name == NAMES[kind] and self.has(kind)
-            return await self._of_namespace(kind, namespace) if is_named else None
-        role = _ROLES.get((resource.kind, namespace, name))
-        return None if role is None else self._role(role)
+        if kind in OF_NAMESPACES and name not in {NAMES[kind], _CLUSTER_INFO}:
+            return None
+        await self.prepare()
 
-    async def listed(self, resource: Resource, namespace: str) -> list[KubeObject]:
-        """All bootstrap objects of a kind, in one namespace or all."""
-        await self.prepare()
+        def named(rows: Rows) -> KubeObject | None:
+            listed = self.listed(rows, resource, namespace, name=name)
+            return next((item for item in listed if item.name == name), None)
+
+        return await self._reads.peek(named)
+
+    def listed(
+        self, rows: Rows, resource: Resource, namespace: str, *, start: str = "", name: str = ""
+    ) -> Iterator[KubeObject]:
+        """Yield the bootstrap objects of a kind by namespace and name, in one namespace or all.
+
+        Some in namespaces before ``start``, or of other names than ``name``, are left out. Call ``prepare`` before.
+        """
         kind = object_tables.Kind(resource.api_version, resource.kind)
         if kind == NAMESPACE:
-            return await self._namespaces()
+            return map(self._namespace_of, _derived_namespaces(rows, name))
         if kind in OF_NAMESPACES:
-            if not self.has(kind):
-                return []
-            info = [await self._cluster_info()] if kind == CONFIG_MAP and namespace in {"", _PUBLIC} else []
-            return [*await self._of_namespaces(kind, namespace), *info]
-        return [
+            return self._of_namespaces(rows, kind, namespace, start) if self.has(kind) else iter(())
+        return (
             self._role(role)
             for (role_kind, role_namespace, _name), role in _ROLES.items()
             if role_kind == resource.kind and namespace in {"", role_namespace}
-        ]
+        )
 
     def has(self, kind: object_tables.Kind) -> bool:
         """Whether every namespace contains an object of this kind.
@@ -148,38 +155,32 @@ class BootstrapObjects:
         value = object_of_namespace(kind, namespace, self._authority)
         return value.with_metadata({"resourceVersion": namespace.resource_version or "1"})
 
-    async def _namespace(self, name: str) -> KubeObject | None:
-        if name in namespaces.BUILT_IN or name in await self._reads.peek(_works_namespaces):
-            return self._namespace_of(name)
-        return None
+    def _of_namespaces(
+        self, rows: Rows, kind: object_tables.Kind, namespace: str, start: str
+    ) -> Iterator[KubeObject]:
+        for value in self._namespaces(rows, namespace, start):
+            # By name, ``cluster-info`` precedes the other ConfigMap.
+            if kind == CONFIG_MAP and value.name == _PUBLIC:
+                yield self._cluster_info(rows)
+            yield self.of_namespace(kind, value)
 
-    async def _namespaces(self) -> list[KubeObject]:
-        names = {*namespaces.BUILT_IN, *await self._reads.peek(_works_namespaces)}
-        return [self._namespace_of(name) for name in sorted(names)]
+    def _namespaces(self, rows: Rows, name: str, start: str) -> Iterator[KubeObject]:
+        """Yield the namespaces from ``start`` on by name, or only ``name``; a stored one replaces a derived one."""
+        selection = object_tables.Selection(kind=NAMESPACE, name=name)
+        stored = ((item.name, item) for item in object_tables.following(rows, selection, start))
+        derived = ((item, None) for item in _derived_namespaces(rows, name) if item >= start)
+        # The merge is stable: of two equal names the stored one is first.
+        merged = heapq.merge(stored, derived, key=itemgetter(0))
+        for item_name, items in itertools.groupby(merged, key=itemgetter(0)):
+            yield next(items)[1] or self._namespace_of(item_name)
 
-    async def _of_namespace(self, kind: object_tables.Kind, namespace: str) -> KubeObject | None:
-        stored = await self._reads.peek(lambda rows: object_tables.get(rows, NAMESPACE, "", namespace))
-        value = stored or await self._namespace(namespace)
-        return None if value is None else self.of_namespace(kind, value)
-
-    async def _of_namespaces(self, kind: object_tables.Kind, namespace: str) -> list[KubeObject]:
-        if namespace:
-            value = await self._of_namespace(kind, namespace)
-            return [] if value is None else [value]
-        built_in = {item.name: item for item in await self._namespaces()}
-        page = await self._reads.peek(
-            lambda rows: object_tables.page(rows, object_tables.Selection(kind=NAMESPACE))
-        )
-        stored = {item.name: item for item in page.items}
-        return [self.of_namespace(kind, item) for item in {**built_in, **stored}.values()]
-
-    async def _cluster_info(self) -> KubeObject:
+    def _cluster_info(self, rows: Rows) -> KubeObject:
         """The ConfigMap from which joining clusters read the API's address and CA certificate.
 
         It is signed with each bootstrap token that is valid for signing.
         """
         content = kubeconfig.of_server(self._url, self._authority.encode())
-        tokens = await self._reads.peek(_bootstrap_tokens)
+        tokens = _bootstrap_tokens(rows)
         signatures = (bootstrap_tokens.signature(token, content, self._clock_ms()) for token in tokens)
         signed = {
             f"jws-kubeconfig-{signature[0]}": signature[1]
@@ -249,5 +250,11 @@ def _bootstrap_tokens(rows: Rows) -> list[KubeObject]:
     return [secret for secret in stored if secret.at("type") == bootstrap_tokens.SECRET_TYPE]
 
 
-def _works_namespaces(rows: Rows) -> set[str]:
-    return {marks.work_namespace(name) for name in clusters.names(rows)}
+def _derived_namespaces(rows: Rows, name: str) -> list[str]:
+    """Return the names of the namespaces that exist without a stored object, in order; with ``name`` only this one."""
+    names = [] if name else clusters.names(rows)
+    member = cluster_of(name)
+    if member is not None and object_tables.get(rows, CLUSTER, "", member) is not None:
+        names.append(member)
+    known = {*namespaces.BUILT_IN, *map(marks.work_namespace, names)}
+    return sorted(known & {name} if name else known)

@@ -6,7 +6,6 @@ are merged into the results.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
@@ -27,8 +26,6 @@ from projections.port import Rows
 
 _DEFINITION: Final = object_tables.Kind(*custom_kinds.DEFINITION)
 METRICS: Final = "metrics.k8s.io"
-_TRIES: Final = 3
-_SOURCES: Final = (bootstrap_objects.NAMESPACE.of_change, bootstrap_objects.CLUSTER.of_change)
 Figures = Callable[[Resource, str, ObjectFilter], Awaitable[list[KubeObject]]]
 """Returns resource metrics of members' nodes or pods, given the metrics kind, a namespace (empty: all) and a filter."""
 
@@ -166,31 +163,24 @@ class ControlPlane:
             return value if fits(value) else None
 
         selection = object_tables.Selection(kind=kind, namespace=namespace, brief=brief, show=show)
-
         has_others = kind in bootstrap_objects.KINDS
+        if has_others:
+            await self.bootstrap.prepare()
 
-        def read_page(rows: Rows, values: list[KubeObject], oldest: int) -> tuple[bool, Listed]:
+        def read_page(rows: Rows) -> Listed:
             number = changes.checkpoint(rows)
             if is_empty(resource):
-                return True, Listed([], "", number)
-            may_differ = kind in bootstrap_objects.SOURCES and number > oldest
-            if is_changed := may_differ and _have_come_or_gone(rows, oldest, number):
-                number = oldest
+                return Listed([], "", number)
             page = object_tables.page(rows, selection, limit=limit, after=after)
-            page = object_tables.with_others(rows, kind, page, filter(fits, values), limit=limit, after=after)
-            return not is_changed, Listed(page.items, page.after, number, page.left)
+            if has_others:
+                start = object_tables.start(after)
+                others = self.bootstrap.listed(rows, resource, namespace, start=start[0])
+                page = object_tables.with_others(
+                    rows, kind, page, filter(fits, others), limit=limit, after=after
+                )
+            return Listed(page.items, page.after, number, page.left)
 
-        # Bootstrap objects are read before the stored ones. If a namespace or cluster is created or deleted between
-        # the two reads, read both again. The last try returns the number from before both reads, so that a watch from
-        # that number reports the changes that the list may lack.
-        tries = _TRIES
-        while True:
-            oldest = self.reads.views.folded
-            values = await self.bootstrap.listed(resource, namespace) if has_others else []
-            is_level, listed = await self.reads.peek(partial(read_page, values=values, oldest=oldest))
-            tries -= 1
-            if is_level or not tries:
-                return listed
+        return await self.reads.peek(read_page)
 
     def _stored(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
         """One stored object or None, read on the event loop: a thread switch takes ten times as long as the read."""
@@ -218,18 +208,6 @@ class ControlPlane:
         definitions = objects.manifests(rows, *_DEFINITION)
         custom = [kind for definition in definitions for kind in _custom(definition.manifest)]
         return _Kinds(number, mark, control_plane().with_custom(custom))
-
-
-def _have_come_or_gone(rows: Rows, after: int, end: int) -> bool:
-    """Whether a namespace or cluster was created or deleted after ``after`` and up to ``end``.
-
-    True also if the changes are no longer kept.
-    """
-    listed = (change for kind in _SOURCES for change in changes.between(rows, after, end, kind))
-    try:
-        return any(change.verb != changes.MODIFIED for change in listed)
-    except changes.DroppedError:
-        return True
 
 
 def is_empty(resource: Resource) -> bool:

@@ -4,7 +4,7 @@ import asyncio
 import dataclasses
 import json
 import threading
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -115,19 +115,24 @@ async def test_kinds_that_two_requests_read_at_once_are_the_newest(tmp_path: Pat
 
 
 async def test_watch_after_a_list_reports_the_contents_of_a_namespace_created_meanwhile(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    async with serving() as services:
+    async with on_files(tmp_path) as services:
         app = create_app(services, lambda: NOW_MS)
         async with kube_client(services, app) as client:
             listed, created = app.plane.bootstrap.listed, list[int]()
+            loop = asyncio.get_running_loop()
 
-            async def interrupted(resource: Resource, namespace: str) -> list[KubeObject]:
-                values = await listed(resource, namespace)
-                if not created:
-                    answer = await client.post("/api/v1/namespaces", json={"metadata": {"name": "late"}})
-                    created.append(answer.status_code)
-                return values
+            async def create() -> None:
+                answer = await client.post("/api/v1/namespaces", json={"metadata": {"name": "late"}})
+                created.append(answer.status_code)
+
+            def interrupted(
+                rows: Rows, resource: Resource, namespace: str, *, start: str = "", name: str = ""
+            ) -> Iterable[KubeObject]:
+                if not name and not created:
+                    asyncio.run_coroutine_threadsafe(create(), loop).result()
+                return listed(rows, resource, namespace, start=start, name=name)
 
             monkeypatch.setattr(app.plane.bootstrap, "listed", interrupted)
             body = (await client.get(ACCOUNTS)).json()
@@ -140,22 +145,28 @@ async def test_watch_after_a_list_reports_the_contents_of_a_namespace_created_me
 
 
 async def test_list_that_overlaps_with_a_write_has_the_number_of_its_newest_object(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    async with serving() as services:
+    async with on_files(tmp_path) as services:
         app = create_app(services, lambda: NOW_MS)
         async with kube_client(services, app) as client:
             await client.post("/api/v1/namespaces", json={"metadata": {"name": "known"}})
             listed, created = app.plane.bootstrap.listed, list[int]()
+            loop = asyncio.get_running_loop()
 
-            async def interrupted(resource: Resource, namespace: str) -> list[KubeObject]:
-                values = await listed(resource, namespace)
-                body = {"metadata": {"name": f"late-{len(created)}"}}
+            async def create() -> None:
+                body = {"metadata": {"name": "late"}}
                 answer = await client.post("/api/v1/namespaces/default/serviceaccounts", json=body)
-                labels = {"metadata": {"labels": {"tier": str(len(created))}}}
+                labels = {"metadata": {"labels": {"tier": "1"}}}
                 assert (await client.patch("/api/v1/namespaces/known", json=labels, headers=MERGE)).is_success
                 created.append(answer.status_code)
-                return values
+
+            def interrupted(
+                rows: Rows, resource: Resource, namespace: str, *, start: str = "", name: str = ""
+            ) -> Iterable[KubeObject]:
+                if not name and not created:
+                    asyncio.run_coroutine_threadsafe(create(), loop).result()
+                return listed(rows, resource, namespace, start=start, name=name)
 
             monkeypatch.setattr(app.plane.bootstrap, "listed", interrupted)
             body = (await client.get(ACCOUNTS)).json()
