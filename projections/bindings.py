@@ -27,6 +27,7 @@ CREATE TABLE bindings (
     scheduled TEXT NOT NULL,
     body BLOB NOT NULL
 );
+CREATE INDEX unscheduled_bindings ON bindings (scheduled) WHERE scheduled NOT IN ('', 'Success');
 """
 
 

@@ -34,6 +34,10 @@ ROWS_READ_MAX: Final = 20_000
 """Maximum number of rows read for one page, so that a filter that few rows match does not read the whole table."""
 
 _BINDING: Final = "SELECT id, key, body FROM keys JOIN bindings USING (id)"
+# The condition is that of the index, so that the other bindings are not read.
+_UNSCHEDULED: Final = """
+SELECT scheduled, count(*) FROM bindings WHERE scheduled NOT IN ('', 'Success') GROUP BY scheduled ORDER BY scheduled
+"""
 _LABELS: Final = msgspec.json.Decoder(dict[str, str])
 
 
@@ -244,6 +248,11 @@ def count_objects(rows: Rows) -> dict[str, int]:
         table: int(rows.select(f"SELECT count(*) FROM {table}")[0][0])  # noqa: S608  # constants
         for table in ("bindings", "clusters", "objects")
     }
+
+
+def unscheduled_bindings(rows: Rows) -> dict[str, int]:
+    """Return the current numbers of bindings that could not be scheduled, by reason."""
+    return dict(rows.select(_UNSCHEDULED))
 
 
 def shard_steps(rows: Rows) -> dict[int, steps.ShardSteps]:

@@ -13,7 +13,7 @@ from events import clusters, keys
 from tests.api.servers import client, served_requests, serving
 from tests.cli.servers import running
 from tests.projections.logs import RecordBuilder
-from tests.projections.stories import placed
+from tests.projections.stories import KEY, decided, failed, placed
 
 
 async def test_metrics_are_served_for_prometheus() -> None:
@@ -60,6 +60,19 @@ async def test_metrics_of_clusters_have_the_names_of_karmada() -> None:
     ]
     assert any(line.startswith("process_resident_memory_bytes ") for line in lines)
     assert not any("_created" in line for line in lines)
+
+
+async def test_bindings_that_could_not_be_scheduled_are_counted_by_reason() -> None:
+    builder = RecordBuilder()
+    batch = placed(builder)
+    for output, expected in (
+        (failed(KEY), ['reballast_unscheduled_bindings{reason="NoClusterFit"} 1.0']),
+        (decided(KEY, member1=3), []),
+    ):
+        batch += builder.decide(output)
+        async with serving(batch) as services, client(services) as http:
+            lines = (await http.get("/metrics")).text.splitlines()
+        assert [line for line in lines if line.startswith("reballast_unscheduled")] == expected
 
 
 async def test_metrics_are_served_while_the_end_of_the_log_is_unknown(

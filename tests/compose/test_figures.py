@@ -22,7 +22,7 @@ from tests.builders.manifests import on
 from tests.compose import documents
 from tests.deciders.story import Story
 from tests.projections.logs import RecordBuilder
-from tests.projections.stories import placed
+from tests.projections.stories import KEY, failed, placed
 
 OF_PROMETHEUS = {"up", "instance", "job"}
 
@@ -58,7 +58,8 @@ async def shown() -> dict[str, set[str]]:
     builder = RecordBuilder()
     figures = structs.replace(capacity("member1"), allocated={"cpu": "1"})
     records = [builder.input(event) for event in (joined("member1"), figures)]
-    async with serving([*records, *placed(builder)]) as services, client(services) as http:
+    records += [*placed(builder), *builder.decide(failed(KEY))]
+    async with serving(records) as services, client(services) as http:
         text = (await http.get("/metrics")).text
     return labels_by_name | labels(text_string_to_metric_families(text))
 

@@ -2,6 +2,8 @@
 
 import random
 
+import msgspec
+
 from events import (
     clusters,
     decisions,
@@ -70,6 +72,18 @@ def decided(key: str, **replicas: int) -> decisions.ScheduleDecided:
         trigger="PlacementChanged",
         mode="Steady",
         clusters=tuple(shapes.TargetCluster(name=name, replicas=count) for name, count in replicas.items()),
+    )
+
+
+def failed(key: str) -> decisions.ScheduleFailed:
+    """Return a failure to schedule a binding, which keeps its clusters."""
+    return decisions.ScheduleFailed(
+        key=key,
+        generation=3,
+        trigger="ReplicasChanged",
+        mode="Steady",
+        reason="NoClusterFit",
+        message="0/3 clusters are available: 3 cluster(s) had untolerated taint {maintenance:NoExecute}.",
     )
 
 
@@ -244,17 +258,9 @@ class Story:
 
     def _fail(self, _name: str, key: str, _spread: dict[str, int]) -> list[records.Record]:
         """A failure that removes all clusters, or one after which a cluster of the binding is suspended."""
-        failed = decisions.ScheduleFailed(
-            key=key,
-            generation=3,
-            trigger="ReplicasChanged",
-            mode="Steady",
-            reason="NoClusterFit",
-            message="0/3 clusters are available: 3 cluster(s) had untolerated taint {maintenance:NoExecute}.",
-            emptied=self._random.random() < 0.5,
-        )
+        failure = msgspec.structs.replace(failed(key), emptied=self._random.random() < 0.5)
         suspended = works.WorkSuspended(cluster="member2", key=key, term=1, step=3)
-        return self._builder.decide(failed, *(() if failed.emptied else (suspended,)))
+        return self._builder.decide(failure, *(() if failure.emptied else (suspended,)))
 
     def _ask(self, name: str, key: str, spread: dict[str, int]) -> list[records.Record]:
         rebalancer_name = f"rebalance-{name}"

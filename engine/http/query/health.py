@@ -70,11 +70,12 @@ def routes(services: Services) -> list[Route]:
             await services.views.wait_folded(services.log.last_number())
         counts = await services.peek(query.counts)
         kept = await services.peek(query.count_objects)
+        unscheduled = await services.peek(query.unscheduled_bindings)
         members = await services.peek(lambda rows: cluster_metrics.of_clusters(clusters.stored_all(rows)))
         steps = await services.peek(query.shard_steps)
         lag = shard_lag.lag(services.log, services.views.folded, steps)
         others = [metric for collector in services.collectors for metric in collector.collect()]
-        views = (*_of_views(lag), *_of_records(counts, kept), *members, *_of_shards(lag.shards))
+        views = (*_of_views(lag), *_of_records(counts, kept, unscheduled), *members, *_of_shards(lag.shards))
         return await _exposed([*views, *others])
 
     vital = _vital_routes(lambda: not services.faults(), services.faults)
@@ -91,11 +92,21 @@ def _of_views(lag: response_types.Lag) -> Iterable[Metric]:
     )
 
 
-def _of_records(counts: dict[str, int], kept: dict[str, int]) -> Iterable[Metric]:
+def _of_records(
+    counts: dict[str, int], kept: dict[str, int], unscheduled: dict[str, int]
+) -> Iterable[Metric]:
     documents = GaugeMetricFamily("reballast_kept", "Documents in the views now.", labels=["what"])
     for label, count in kept.items():
         documents.add_metric([label], count)
     yield documents
+    reasons = GaugeMetricFamily(
+        "reballast_unscheduled_bindings",
+        "Bindings whose last scheduling failed, by the reason of their condition Scheduled.",
+        labels=["reason"],
+    )
+    for reason, count in unscheduled.items():
+        reasons.add_metric([reason], count)
+    yield reasons
     records = CounterMetricFamily("reballast_records", "Records folded, by sort and effect.", labels=["sort"])
     for kind, count in counts.items():
         records.add_metric([kind], count)
