@@ -115,8 +115,41 @@ SERVICES: list[tuple[Json, Json]] = [
 
 @pytest.mark.parametrize(("spec", "filled"), SERVICES)
 def test_service_has_the_defaults_of_its_type(spec: Json, filled: Json) -> None:
-    common: Json = {"sessionAffinity": "None", "internalTrafficPolicy": "Cluster"}
+    common: Json = {
+        "sessionAffinity": "None",
+        "internalTrafficPolicy": "Cluster",
+        "ipFamilies": ["IPv4"],
+        "ipFamilyPolicy": "SingleStack",
+    }
     assert _filled("v1", "Service", spec=spec).at("spec") == {**spec, **common, **filled}
+
+
+_HEADLESS: Json = {"clusterIP": "None"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "families", "policy"),
+    [
+        (_HEADLESS, "IPv4 IPv6", "RequireDualStack"),
+        (_HEADLESS | {"ipFamilies": ["IPv6"]}, "IPv6 IPv4", "RequireDualStack"),
+        (_HEADLESS | {"ipFamilyPolicy": "PreferDualStack"}, "IPv4 IPv6", "PreferDualStack"),
+        (_HEADLESS | {"ipFamilyPolicy": "SingleStack"}, "IPv4", "SingleStack"),
+        (_HEADLESS | {"selector": {"a": "b"}}, "IPv4", "SingleStack"),
+        ({"ipFamilyPolicy": "PreferDualStack"}, "IPv4", "PreferDualStack"),
+        ({"clusterIP": "fd00::1"}, "IPv6", "SingleStack"),
+    ],
+)
+def test_service_has_the_ip_families_of_a_cluster_with_ipv4(spec: Json, families: str, policy: str) -> None:
+    service = _filled("v1", "Service", spec=spec)
+    assert (list_at(service.at("spec"), "ipFamilies"), service.at("spec", "ipFamilyPolicy")) == (
+        families.split(),
+        policy,
+    )
+
+
+def test_external_name_has_no_ip_families() -> None:
+    service = _filled("v1", "Service", spec={"type": "ExternalName", "externalName": "a.b"})
+    assert not service.object_at("spec").keys() & {"ipFamilies", "ipFamilyPolicy"}
 
 
 def _policies(*policies: tuple[str, int]) -> list[Json]:

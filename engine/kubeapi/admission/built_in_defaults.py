@@ -224,6 +224,7 @@ def _service(spec: Json) -> Json:
     head: Json = {"type": "ClusterIP", "sessionAffinity": "None"}
     if type_name != "ExternalName":
         head["internalTrafficPolicy"] = "Cluster"
+        spec = {**spec, **computed_defaults.ip_families(spec)}
     if type_name in ("LoadBalancer", "NodePort") or spec.get("externalIPs"):
         head["externalTrafficPolicy"] = "Cluster"
     if type_name == "LoadBalancer":

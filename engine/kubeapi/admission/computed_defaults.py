@@ -1,10 +1,11 @@
-"""Defaults that depend on other fields: of definitions, limits of a LimitRange, and requests for devices."""
+"""Defaults that depend on other fields: of definitions, Services, limits of a LimitRange, and requests for devices."""
 
 from typing import Final
 
-from events.json_values import Json, as_text, object_at
+from events.json_values import Json, as_text, list_at, object_at
 
 _COUNTED: Final = "ExactCount"
+_FAMILIES: Final = ("IPv4", "IPv6")
 
 
 def definition(spec: Json) -> Json:
@@ -12,6 +13,21 @@ def definition(spec: Json) -> Json:
     if kind := as_text(names.get("kind")):
         names = {"singular": kind.lower(), "listKind": f"{kind}List", **names}
     return {"conversion": {"strategy": "None"}, **spec, "names": names}
+
+
+def ip_families(spec: Json) -> Json:
+    """Return the fields of a Service's IP families as in a cluster that has IPv4 only.
+
+    A headless Service without selector has both families, because its endpoints may be outside of the cluster.
+    """
+    is_open = spec.get("clusterIP") == "None" and not spec.get("selector")
+    families = list_at(spec, "ipFamilies") or ["IPv6" if ":" in str(spec.get("clusterIP")) else "IPv4"]
+    policy = spec.get("ipFamilyPolicy") or (
+        "RequireDualStack" if is_open or len(families) > 1 else "SingleStack"
+    )
+    if is_open and policy != "SingleStack":
+        families = [*families, *(family for family in _FAMILIES if family not in families)]
+    return {"ipFamilies": families, "ipFamilyPolicy": policy}
 
 
 def limit(limit: Json) -> Json:
