@@ -94,7 +94,9 @@ def status(state: MemberState, workload: Workload) -> Json:
     elif workload.template.is_balanced:
         ref = workload.ref
         address = addresses.of_balancer(cluster, ref.namespace, f"{ref.kind}/{ref.name}")
-        built_in = {"loadBalancer": {"ingress": [{"ip": address, "ipMode": "VIP"}]}}
+        # Addresses of an Ingress have no mode.
+        mode = {"ipMode": "VIP"} if ref.kind == "Service" else {}
+        built_in = {"loadBalancer": {"ingress": [{"ip": address, **mode}]}}
     else:
         built_in = _PHASES.get(kind, {})
     return {**built_in, **decoded(workload.template.status), **decoded(workload.kept.status)}

@@ -7,6 +7,7 @@ from engine.deciders import interpretation
 from engine.simulation import cluster, reports, state, statuses
 from engine.works import templates
 from events import health, shapes
+from events.json_values import objects_at
 from tests.members import examples
 
 JOB = '{"job": {"id": "a1", "state": "FAILED"}}'
@@ -103,3 +104,17 @@ def test_template_is_read_even_if_its_spec_has_a_field_named_type(sort: object) 
     manifest = {"apiVersion": "example.com/v1", "kind": "App", "spec": spec}
     template = templates.read(msgspec.json.encode(manifest))
     assert (template.amounts != templates.EMPTY.amounts, template.is_balanced) == (True, False)
+
+
+@pytest.mark.parametrize(("api_version", "mode"), [("v1", "VIP"), ("networking.k8s.io/v1", None)])
+def test_address_has_a_mode_only_in_a_service(api_version: str, mode: str | None) -> None:
+    kind = "Service" if api_version == "v1" else "Ingress"
+    manifest = {"apiVersion": api_version, "kind": kind, "spec": {"type": "LoadBalancer"}}
+    member = examples.new_state(startup_ms=0)
+    applied = examples.applied("web", None)
+    ref = msgspec.structs.replace(applied.template, api_version=api_version, kind=kind)
+    work = msgspec.structs.replace(applied, template=ref)
+    cluster.apply_work(member, work, 0, template=templates.read(msgspec.json.encode(manifest)))
+    (workload,) = member.workloads.values()
+    (address,) = objects_at(statuses.status(member, workload), "loadBalancer", "ingress")
+    assert address.get("ipMode") == mode
