@@ -108,7 +108,7 @@ def test_cluster_has_wide_columns() -> None:
         "Zones": "a,b",
         "Region": "<none>",
         "Provider": "<none>",
-        "API-Endpoint": "<none>",
+        "API-Endpoint": "",
         "Proxy-URL": "<none>",
     }
 

@@ -51,7 +51,7 @@ COLUMNS: Final[Mapping[tuple[str, str], tuple[Column, ...]]] = {
             text("Zones", lambda value, _now: joined(value.list_at("spec", "zones"))),
             text("Region", text_at("spec.region", NONE)),
             text("Provider", text_at("spec.provider", NONE)),
-            text("API-Endpoint", text_at("spec.apiEndpoint", NONE)),
+            text("API-Endpoint", text_at("spec.apiEndpoint")),
             text("Proxy-URL", text_at("spec.proxyURL", NONE)),
         ),
     ),
