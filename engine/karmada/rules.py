@@ -13,7 +13,7 @@ import msgspec
 
 from engine.domain import marks
 from engine.karmada import cron_rules, resource_models
-from engine.kubeapi.admission.rules import autoscaling
+from engine.kubeapi.admission.rules import autoscaling, quotas
 from engine.kubeapi.errors import causes, messages, status_objects
 from engine.kubeapi.errors.status_objects import Cause, StatusError
 from engine.kubeapi.values import quantity
@@ -240,6 +240,7 @@ def _repeated(taints: list[Json]) -> Iterator[int]:
 def _quota(value: KubeObject) -> Iterator[Cause]:
     overall = value.object_at("spec", "overall")
     assignments = value.objects_at("spec", "staticAssignments")
+    yield from quotas.amounts(overall, "spec.overall")
     assigned: dict[str, int] = {}
     unreadable: set[str] = set()
     for assignment in assignments:
@@ -262,7 +263,9 @@ def _quota(value: KubeObject) -> Iterator[Cause]:
         name = str(assignment.get("clusterName", ""))
         if reason := _cluster_name_fault(name):
             yield causes.invalid(f"{path}.clusterName", name, reason)
-        for resource in object_at(assignment, "hard"):
+        hard = object_at(assignment, "hard")
+        yield from quotas.amounts(hard, f"{path}.hard")
+        for resource in hard:
             if resource not in overall:
                 detail = "assignment resourceName is not exist in overall"
                 yield causes.invalid(f"{path}.hard[{resource}]", resource, detail)

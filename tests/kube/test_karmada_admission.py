@@ -266,6 +266,18 @@ RULES: list[tuple[Json, str]] = [
         "FieldOverrider has both YAML and JSON set",
     ),
     (
+        _policy("FederatedResourceQuota", overall={"foo": "1"}),
+        'spec.overall[foo]: Invalid value: "foo": must be a standard resource for quota',
+    ),
+    (
+        _policy(
+            "FederatedResourceQuota",
+            overall={"pods": "2"},
+            staticAssignments=[{"clusterName": "m1", "hard": {"pods": "500m"}}],
+        ),
+        'spec.staticAssignments[0].hard[pods]: Invalid value: "500m": must be an integer',
+    ),
+    (
         _policy("FederatedResourceQuota", **_quota("1", "much")),
         'spec.overall[cpu]: Invalid value: "1": this amount or an assigned one is not a quantity',
     ),
@@ -364,7 +376,7 @@ def test_references_of_a_workload_are_limited(kind: str, api_version: str, field
 
 def test_assignments_of_a_quota_are_checked_in_linear_time() -> None:
     def cost(size: int) -> int:
-        names = [f"r{index}" for index in range(size)]
+        names = [f"count/r{index}" for index in range(size)]
         hard = dict.fromkeys(names, "1")
         assignments = [{"clusterName": "a", "hard": {name: "1"}} for name in names]
         quota = manifest(

@@ -15,6 +15,7 @@ from engine.kubeapi.admission.rules import (
     devices,
     flow_control,
     networking,
+    quotas,
     rbac,
     workloads,
 )
@@ -42,6 +43,7 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     ("", "ConfigMap"): core.config_map,
     ("", "Event"): core.core_event,
     ("", "PersistentVolumeClaim"): core.claim,
+    ("", "ResourceQuota"): quotas.resource_quota,
     ("", "Secret"): core.secret,
     ("", "Service"): core.service,
     ("events.k8s.io", "Event"): core.event,
