@@ -229,6 +229,10 @@ class KubeApi:
             raise status_objects.method_not_allowed()
         if is_watch:
             _check_options(options.of_watch(query.match, query.after, initial_events=query.initial_events))
+            if request.headers.get("upgrade", "").lower() == "websocket":
+                # Watches over WebSockets are not served. After a 200, the client of fabric8 watches over HTTP at once;
+                # after a 503 it first repeats the request for minutes. It reads the body to its end, so it is empty.
+                return Response()
             return await self._watches.answer(
                 resource, api_path, query, form, ObjectFilter(resource, query, api_path.name)
             )
