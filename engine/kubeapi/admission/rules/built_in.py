@@ -15,6 +15,7 @@ from engine.kubeapi.admission.rules import (
     devices,
     flow_control,
     networking,
+    pods,
     quotas,
     rbac,
     workloads,
@@ -43,6 +44,8 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     ("", "ConfigMap"): core.config_map,
     ("", "Event"): core.core_event,
     ("", "PersistentVolumeClaim"): core.claim,
+    ("", "Pod"): pods.pod,
+    ("", "PodTemplate"): pods.pod_template,
     ("", "ResourceQuota"): quotas.resource_quota,
     ("", "Secret"): core.secret,
     ("", "Service"): core.service,
@@ -64,6 +67,7 @@ _RULES: Final[Mapping[tuple[str, str], _Rule]] = {
     ("resource.k8s.io", "ResourceSlice"): devices.resource_slice,
     ("scheduling.k8s.io", "PriorityClass"): workloads.priority_class,
     ("storage.k8s.io", "CSIStorageCapacity"): classes.storage_capacity,
+    ("storage.k8s.io", "StorageClass"): classes.storage_class,
     ("storage.k8s.io", "VolumeAttributesClass"): classes.volume_attributes_class,
 }
 

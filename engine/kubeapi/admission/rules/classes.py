@@ -24,20 +24,27 @@ def runtime_class(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]
 
 
 def volume_attributes_class(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
-    driver, parameters = as_text(value.at("driverName")), value.object_at("parameters")
+    parameters = value.object_at("parameters")
     for name in ("driverName", "parameters"):
         if live is not None and live.at(name) != value.at(name):
             yield causes.forbidden(name, f"updates to {name} are forbidden.")
-    if not driver:
-        yield causes.required("driverName")
-    else:
-        yield from words.each_invalid("driverName", driver.lower(), words.qualified_faults(driver.lower()))
+    yield from _driver(value, "driverName")
     if not parameters:
         yield causes.required("parameters", "must contain at least one key/value pair")
     if "" in parameters:
         yield causes.invalid("parameters", "", "field can not be empty.")
     if sum(len(f"{name}{item}".encode()) for name, item in parameters.items()) > _PARAMETERS_BYTES_MAX:
         yield causes.too_long("parameters", _PARAMETERS_BYTES_MAX)
+
+
+def storage_class(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
+    for name in ("parameters", "provisioner", "reclaimPolicy"):
+        if live is not None and live.at(name) != value.at(name):
+            yield causes.forbidden(name, f"updates to {name} are forbidden.")
+    yield from words.immutable(value, live, "volumeBindingMode")
+    yield from _driver(value, "provisioner")
+    yield from words.one_of(value.document, "reclaimPolicy", "", ("Delete", "Retain"))
+    yield from words.one_of(value.document, "volumeBindingMode", "", ("Immediate", "WaitForFirstConsumer"))
 
 
 def storage_capacity(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
@@ -47,3 +54,11 @@ def storage_capacity(value: KubeObject, live: KubeObject | None) -> Iterator[Cau
     if size is not None and size < 0:
         yield causes.invalid("capacity", value.at("capacity"), words.AT_LEAST_ZERO)
     yield from words.immutable(value, live, "nodeTopology", "storageClassName")
+
+
+def _driver(value: KubeObject, field: str) -> Iterator[Cause]:
+    driver = as_text(value.at(field))
+    if not driver:
+        yield causes.required(field)
+    else:
+        yield from words.each_invalid(field, driver.lower(), words.qualified_faults(driver.lower()))

@@ -1,4 +1,4 @@
-"""Validation of pod templates of workloads, from the published Kubernetes API."""
+"""Validation of pods and of pod templates, from the published Kubernetes API."""
 
 import ipaddress
 import re
@@ -12,6 +12,7 @@ from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.values import quantity
 from engine.kubeapi.values.taints import Effect
 from events.json_values import Json, as_list, as_object, at, object_at, objects_at
+from events.kube_objects import KubeObject
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 RESTARTS: Final = ("Always", "OnFailure", "Never")
@@ -35,6 +36,14 @@ _NEEDED_OF_VOLUMES: Final = {
 }
 _HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc")
 _EFFECTS: Final = tuple(Effect)
+
+
+def pod(value: KubeObject, _live: KubeObject | None) -> Iterator[Cause]:
+    yield from _spec(value.object_at("spec"), "spec", ())
+
+
+def pod_template(value: KubeObject, _live: KubeObject | None) -> Iterator[Cause]:
+    yield from of_template(value.object_at("template"), "template")
 
 
 def of_template(template: Json, path: str, claims: Iterable[str] = ()) -> Iterator[Cause]:
