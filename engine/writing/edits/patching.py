@@ -10,10 +10,17 @@ from engine.kubeapi.patching import patches, strategic_merge
 from engine.kubeapi.requests import body_checks
 from engine.kubeapi.schema import type_errors
 from engine.kubeapi.values import go_texts
-from engine.writing.edits.objects import RequestedEdit, Writer, check_metadata, completed, with_known_fields
+from engine.writing.edits.objects import (
+    STATUS,
+    RequestedEdit,
+    Writer,
+    check_metadata,
+    completed,
+    with_known_fields,
+)
 from engine.writing.mutations import Edited
 from events import limits, records
-from events.json_values import as_list, as_object, object_at
+from events.json_values import Json, as_list, as_object, object_at
 from events.kube_objects import KubeObject
 
 JSON_PATCH: Final = "application/json-patch+json"
@@ -33,7 +40,26 @@ class Patch(RequestedEdit, frozen=True):
         current = self.existing(live)
         # Patches apply to the object as rendered: they may test, replace or remove defaults of the API.
         rendered = built_in_defaults.with_defaults(current)
-        return completed(self.writer, current, patched_to(self.writer, self.kind, rendered, self.patch))
+        patch = self.patch
+        if self.kind == JSON_PATCH and STATUS not in current.document:
+            patch = _without_status(self.writer, patch)
+        return completed(self.writer, current, patched_to(self.writer, self.kind, rendered, patch))
+
+
+def _without_status(writer: Writer, patch: object) -> object:
+    """Return a JSON patch without changes of a status that this request does not write.
+
+    Reads show a derived status, which the object to patch lacks; clients that send the difference to it remove it.
+    """
+    operations = as_list(patch)
+    if operations is None or writer.resource.subresource(STATUS) is None:
+        return patch
+    return [operation for operation in operations if not _changes_status(object_at(operation))]
+
+
+def _changes_status(operation: Json) -> bool:
+    path = str(operation.get("path"))
+    return operation.get("op") in ("add", "remove", "replace") and f"{path}/".startswith("/status/")
 
 
 def check_patch_type(writer: Writer, kind: str) -> None:
