@@ -7,7 +7,7 @@ import contextlib
 from typing import Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 from starlette.requests import Request
 
 from engine import loop_share
@@ -73,7 +73,13 @@ async def read_object(request: Request, resource: Resource, repeated: list[str] 
 
     The paths of duplicate fields are appended to ``repeated``.
     """
-    kind, raw = media_type(request), await content(request)
+    return await _object_in(request, await content(request), resource, repeated)
+
+
+async def _object_in(
+    request: Request, raw: bytes, resource: Resource, repeated: list[str] | None = None
+) -> KubeObject:
+    kind = media_type(request)
     size = _parsing_size(raw, is_yaml=kind in _YAML)
     return await loop_share.apart(size, _read, kind, raw, resource, repeated)
 
@@ -174,7 +180,10 @@ async def deletion_options(request: Request) -> DeleteOptions:
 
 async def eviction_options(request: Request) -> DeleteOptions:
     """The DeleteOptions of the Eviction in the body. Raises StatusError if they are invalid."""
-    eviction = await read_object(request, _EVICTION)
+    raw = await content(request)
+    # Kubernetes evicts by both versions, although it serves no other kinds of the former one.
+    version = "v1beta1" if b"policy/v1beta1" in raw else _EVICTION.version
+    eviction = await _object_in(request, raw, structs.replace(_EVICTION, version=version))
     return _checked(eviction.object_at("deleteOptions"), request)
 
 

@@ -37,6 +37,15 @@ async def test_eviction_follows_its_delete_options() -> None:
         assert (await client.get(f"{PODS}/one")).status_code == 404
 
 
+@pytest.mark.parametrize(("version", "code"), [("v1", 201), ("v1beta1", 201), ("v2", 400)])
+async def test_pods_are_evicted_by_both_versions_of_evictions(version: str, code: int) -> None:
+    pod: Json = {"metadata": {"name": "one"}, "spec": {"containers": [{"name": "main", "image": "nginx"}]}}
+    async with member() as client:
+        await _create(client, PODS, pod)
+        eviction: Json = {"apiVersion": f"policy/{version}", "kind": "Eviction", "metadata": {"name": "one"}}
+        assert (await client.post(f"{PODS}/one/eviction", json=eviction)).status_code == code
+
+
 @pytest.mark.parametrize(
     "selector",
     [
