@@ -112,7 +112,8 @@ def test_removal_of_another_object_than_required_is_refused() -> None:
     resource = control_plane().of_kind("apps/v1", "Deployment")
     assert resource is not None
     removal = Removal(target=WEB, now_ms=NOW_MS, preconditions=Preconditions(resource=resource, uid="other"))
-    with pytest.raises(StatusError, match=r"the UID in the precondition \(other\) does not match"):
+    words = r'on Deployment\.apps "web": the UID in the precondition \(other\) does not match'
+    with pytest.raises(StatusError, match=words):
         removal.apply(stored(deployment("web", 1)))
 
 

@@ -168,8 +168,8 @@ def unwanted_deletion(resource: Resource, name: str, field: str, expected: str, 
     """409 for a deletion whose precondition does not hold; ``field`` is UID or ResourceVersion."""
     guess = "deleted and then recreated" if field == "UID" else "modified"
     message = (
-        f'Operation cannot be fulfilled on {resource.kind} "{name}": the {field} in the precondition ({expected})'
-        f" does not match the {field} in record ({actual}). The object might have been {guess}"
+        f'Operation cannot be fulfilled on {resource.qualified_kind} "{name}": the {field} in the precondition'
+        f" ({expected}) does not match the {field} in record ({actual}). The object might have been {guess}"
     )
     return StatusError(409, "Conflict", message, {**_named(resource, name), "kind": resource.kind})
 
@@ -190,13 +190,13 @@ def apply_conflict(error: ApplyConflictError) -> StatusError:
 def invalid(resource: Resource, name: str, causes: Iterable[Cause]) -> StatusError:
     """422 for an object that fails validation."""
     listed = list(causes)
-    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     details: StatusDetails = {
         **_named(resource, name),
         "kind": resource.kind,
         "causes": [cause.plain() for cause in listed],
     }
-    return StatusError(422, "Invalid", f'{kind} "{name}" is invalid: {_joined_messages(listed)}', details)
+    message = f'{resource.qualified_kind} "{name}" is invalid: {_joined_messages(listed)}'
+    return StatusError(422, "Invalid", message, details)
 
 
 def invalid_options(kind: str, *causes: Cause) -> StatusError:

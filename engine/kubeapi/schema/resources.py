@@ -135,6 +135,11 @@ class Resource(Struct, frozen=True, kw_only=True, dict=True):
         """The resource name in error messages: ``configmaps``, ``deployments.apps``."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
+    @property
+    def qualified_kind(self) -> str:
+        """The kind in error messages: ``ConfigMap``, ``Deployment.apps``."""
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
     @cached_property
     def is_kubernetes_own(self) -> bool:
         """Whether the kind belongs to Kubernetes itself, so that its typing, defaults and validation rules apply."""
