@@ -114,6 +114,20 @@ def test_values_at_a_limit_are_accepted_and_those_beyond_it_refused(
 
 
 @pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        ({"maximum": 2.0}, "less than or equal to 2"),
+        ({"maximum": 2.5, "exclusiveMaximum": True}, "less than 2.5"),
+        ({"minimum": 4.0}, "greater than or equal to 4"),
+        ({"multipleOf": 2.0}, "a multiple of 2"),
+    ],
+)
+def test_whole_limits_are_named_without_fraction(limit: Json, words: str) -> None:
+    (fault,) = structural.faults({"spec": {"a": 3}}, _root(a={"type": "number", **limit}))
+    assert fault.message == f"Invalid value: 3: spec.a in body should be {words}"
+
+
+@pytest.mark.parametrize(
     ("most", "words"), [(0, "Too many: 2: must have at most 0 items"), (1, "at most 1 item")]
 )
 def test_too_many_items_or_fields_are_counted(most: int, words: str) -> None:

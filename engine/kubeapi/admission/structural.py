@@ -14,6 +14,7 @@ import msgspec
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.schema.openapi_schemas import texts
+from engine.kubeapi.values import go_texts
 from events import limits
 from events.json_values import Json, as_list, as_object, object_at, objects_at
 from events.validation.schema import join
@@ -272,15 +273,15 @@ def _of_number(value: float, schema: Json, path: str) -> Iterator[Cause]:
         is_excluded = schema.get("exclusiveMinimum") is True
         if value < least or (is_excluded and value == least):
             comparison = "greater than" if is_excluded else "greater than or equal to"
-            yield causes.invalid(path, value, f"{path} in body should be {comparison} {least}")
+            yield causes.invalid(path, value, f"{path} in body should be {comparison} {go_texts.of(least)}")
     if isinstance(most, int | float):
         is_excluded = schema.get("exclusiveMaximum") is True
         if value > most or (is_excluded and value == most):
             comparison = "less than" if is_excluded else "less than or equal to"
-            yield causes.invalid(path, value, f"{path} in body should be {comparison} {most}")
+            yield causes.invalid(path, value, f"{path} in body should be {comparison} {go_texts.of(most)}")
     step = schema.get("multipleOf")
     if isinstance(step, int | float) and step and not _is_multiple(value, step):
-        yield causes.invalid(path, value, f"{path} in body should be a multiple of {step}")
+        yield causes.invalid(path, value, f"{path} in body should be a multiple of {go_texts.of(step)}")
 
 
 def _is_multiple(value: float, step: float) -> bool:

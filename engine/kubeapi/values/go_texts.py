@@ -24,5 +24,7 @@ def _text(value: object) -> str:
             return "<nil>"
         case bool():
             return str(value).lower()
+        case float() if value.is_integer():
+            return str(int(value))
         case _:
             return str(value)
