@@ -5,6 +5,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
@@ -166,22 +167,34 @@ async def test_call_that_is_cancelled_while_the_client_is_replaced_leaves_none_b
     assert asyncio.all_tasks() == before
 
 
+@asynccontextmanager
+async def paused(
+    acknowledged_ms: int, request_ms: int
+) -> AsyncGenerator[tuple[processes.LocalBrokers, producer.Producer]]:
+    """A broker that is paused, and a producer with these timeouts that has appended one event to it."""
+    with processes.LocalBrokers() as brokers:
+        await clients.create_log(brokers.servers, "r.")
+        async with producer.Producer(
+            brokers.servers,
+            source=SOURCE,
+            prefix="r.",
+            acknowledged_ms_max=acknowledged_ms,
+            options={"request_timeout_ms": request_ms},
+        ) as shop:
+            await shop.append(clusters.ClusterJoined(name="member1"))
+            brokers.pause(1)
+            yield brokers, shop
+
+
 @pytest.mark.kafka
 @pytest.mark.slow
 async def test_unknown_outcome_is_reported_and_a_repeated_event_counts_once() -> None:
     statement = statements.Statement(data=TAINTED, id="t-1", at_ms=0)
-    with processes.LocalBrokers() as brokers:
-        await clients.create_log(brokers.servers, "r.")
-        quick = {"request_timeout_ms": 3_000}
-        async with producer.Producer(
-            brokers.servers, source=SOURCE, prefix="r.", acknowledged_ms_max=6_000, options=quick
-        ) as shop:
-            await shop.append(clusters.ClusterJoined(name="member1"))
-            brokers.pause(1)
-            with pytest.raises(producer.OutcomeUnknownError, match=r"t-1: .*same id"):
-                await shop.append(statement)
-            brokers.resume(1)
+    async with paused(6_000, 3_000) as (brokers, shop):
+        with pytest.raises(producer.OutcomeUnknownError, match=r"t-1: .*same id"):
             await shop.append(statement)
+        brokers.resume(1)
+        await shop.append(statement)
         seen = await clients.read_all(brokers.servers, "r.clusters", 1)
     partition = log_records.Partition(topics.CLUSTERS)
     verdicts = [type(partition.take(_as_record(record))).__name__ for record in seen]
@@ -192,22 +205,14 @@ async def test_unknown_outcome_is_reported_and_a_repeated_event_counts_once() ->
 @pytest.mark.kafka
 @pytest.mark.slow
 async def test_request_that_fails_after_its_event_was_given_up_harms_no_later_event() -> None:
-    statement = statements.Statement(data=TAINTED, id="t-1", at_ms=0)
-    with processes.LocalBrokers() as brokers:
-        await clients.create_log(brokers.servers, "r.")
-        slow = {"request_timeout_ms": 4_000}
-        async with producer.Producer(
-            brokers.servers, source=SOURCE, prefix="r.", acknowledged_ms_max=2_000, options=slow
-        ) as shop:
-            await shop.append(clusters.ClusterJoined(name="member1"))
-            brokers.pause(1)
-            with pytest.raises(producer.OutcomeUnknownError):
-                await shop.append(statement)
-            # The client is replaced once the request of the given up event has failed.
-            with pytest.raises(producer.ProducerError, match="check the address"):
-                await shop.append(statement)
-            brokers.resume(1)
-            await shop.append(statement)
+    async with paused(2_000, 4_000) as (brokers, shop):
+        with pytest.raises(producer.OutcomeUnknownError):
+            await shop.append(TAINTED)
+        # The client is replaced once the request of the given up event has failed.
+        with pytest.raises(producer.ProducerError, match="check the address"):
+            await shop.append(TAINTED)
+        brokers.resume(1)
+        await shop.append(TAINTED)
 
 
 @pytest.mark.kafka

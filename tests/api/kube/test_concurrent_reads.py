@@ -4,7 +4,7 @@ import asyncio
 import dataclasses
 import json
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -12,6 +12,7 @@ from typing import TypeVar
 import pytest
 
 from engine.http.kube.app import create_app
+from engine.http.kube.bootstrap_objects import BootstrapObjects
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.services import Services
 from engine.kubeapi.schema.resources import Resource
@@ -90,6 +91,24 @@ async def on_files(directory: Path) -> AsyncGenerator[Services]:
         await asyncio.to_thread(store.close)
 
 
+def interrupt_list(
+    monkeypatch: pytest.MonkeyPatch,
+    bootstrap: BootstrapObjects,
+    write: Callable[[], Coroutine[None, None, None]],
+) -> None:
+    """Run ``write`` in the first list of bootstrap objects, after it has begun to read."""
+    listed, loop, writes = bootstrap.listed, asyncio.get_running_loop(), [write]
+
+    def interrupted(
+        rows: Rows, resource: Resource, namespace: str, *, start: str = "", name: str = ""
+    ) -> Iterable[KubeObject]:
+        if not name and writes:
+            asyncio.run_coroutine_threadsafe(writes.pop()(), loop).result()
+        return listed(rows, resource, namespace, start=start, name=name)
+
+    monkeypatch.setattr(bootstrap, "listed", interrupted)
+
+
 async def test_kinds_that_two_requests_read_at_once_are_the_newest(tmp_path: Path) -> None:
     async with on_files(tmp_path) as services, asyncio.timeout(20):
         reads = SlowReads(services)
@@ -120,21 +139,13 @@ async def test_watch_after_a_list_reports_the_contents_of_a_namespace_created_me
     async with on_files(tmp_path) as services:
         app = create_app(services, lambda: NOW_MS)
         async with kube_client(services, app) as client:
-            listed, created = app.plane.bootstrap.listed, list[int]()
-            loop = asyncio.get_running_loop()
+            created = list[int]()
 
             async def create() -> None:
                 answer = await client.post("/api/v1/namespaces", json={"metadata": {"name": "late"}})
                 created.append(answer.status_code)
 
-            def interrupted(
-                rows: Rows, resource: Resource, namespace: str, *, start: str = "", name: str = ""
-            ) -> Iterable[KubeObject]:
-                if not name and not created:
-                    asyncio.run_coroutine_threadsafe(create(), loop).result()
-                return listed(rows, resource, namespace, start=start, name=name)
-
-            monkeypatch.setattr(app.plane.bootstrap, "listed", interrupted)
+            interrupt_list(monkeypatch, app.plane.bootstrap, create)
             body = (await client.get(ACCOUNTS)).json()
             query = {"watch": "1", "timeoutSeconds": "1"}
             answer = await client.get(ACCOUNTS, params=query | {"resourceVersion": version(body)})
@@ -151,8 +162,7 @@ async def test_list_that_overlaps_with_a_write_has_the_number_of_its_newest_obje
         app = create_app(services, lambda: NOW_MS)
         async with kube_client(services, app) as client:
             await client.post("/api/v1/namespaces", json={"metadata": {"name": "known"}})
-            listed, created = app.plane.bootstrap.listed, list[int]()
-            loop = asyncio.get_running_loop()
+            created = list[int]()
 
             async def create() -> None:
                 body = {"metadata": {"name": "late"}}
@@ -161,14 +171,7 @@ async def test_list_that_overlaps_with_a_write_has_the_number_of_its_newest_obje
                 assert (await client.patch("/api/v1/namespaces/known", json=labels, headers=MERGE)).is_success
                 created.append(answer.status_code)
 
-            def interrupted(
-                rows: Rows, resource: Resource, namespace: str, *, start: str = "", name: str = ""
-            ) -> Iterable[KubeObject]:
-                if not name and not created:
-                    asyncio.run_coroutine_threadsafe(create(), loop).result()
-                return listed(rows, resource, namespace, start=start, name=name)
-
-            monkeypatch.setattr(app.plane.bootstrap, "listed", interrupted)
+            interrupt_list(monkeypatch, app.plane.bootstrap, create)
             body = (await client.get(ACCOUNTS)).json()
     assert created == [201]
     assert int(version(body)) >= max(int(version(item)) for item in body["items"])
