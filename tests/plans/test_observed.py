@@ -67,7 +67,7 @@ def planned(directory: Path, capsys: pytest.CaptureFixture[str], *words: str) ->
     capsys.readouterr()
     code = main.run(["plan", *words, "--log", str(directory), "--json"])
     printed = capsys.readouterr()
-    assert code in {0, 2}, printed
+    assert code in {0, 2}, printed.err
     return json.loads(printed.out)
 
 
