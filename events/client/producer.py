@@ -259,9 +259,7 @@ class Producer:
     async def _connected(self) -> AIOKafkaProducer:
         broken_connections.install()
         client = AIOKafkaProducer(**self._options)  # pyright: ignore[reportArgumentType]
-        # aiokafka drops a batch for a partition without a leader after one request timeout, but an election
-        # may take longer.
-        undelivered.accumulator(client)._batch_ttl = self._acknowledged_s_max  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        undelivered.limit_delivery(client, self._acknowledged_s_max)
         try:
             await client.start()
         except KafkaError as error:

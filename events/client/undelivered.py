@@ -12,9 +12,12 @@ from aiokafka.errors import KafkaTimeoutError
 from aiokafka.producer.message_accumulator import MessageAccumulator, MessageBatch
 
 
-def accumulator(client: AIOKafkaProducer) -> MessageAccumulator:
-    """Return the client's buffer of undelivered records."""
-    return client._message_accumulator  # noqa: SLF001
+def limit_delivery(client: AIOKafkaProducer, seconds: float) -> None:
+    """Let records for a partition without a leader wait this long; call it before the client is started.
+
+    By default aiokafka drops them after one request timeout, but an election may take longer.
+    """
+    _accumulator(client)._batch_ttl = seconds  # noqa: SLF001
 
 
 def drop(client: AIOKafkaProducer) -> None:
@@ -22,7 +25,7 @@ def drop(client: AIOKafkaProducer) -> None:
 
     Afterwards the client accepts no more records; stop it.
     """
-    buffer = accumulator(client)
+    buffer = _accumulator(client)
     # Make waiting batches pending: aiokafka expects each batch that ends among the pending ones.
     pending, waiting = buffer._pending_batches, buffer._batches  # noqa: SLF001
     pending.update(batch for batches in waiting.values() for batch in batches)
@@ -35,6 +38,10 @@ def drop(client: AIOKafkaProducer) -> None:
     # The request of a failed batch may fail later; ``reenqueue`` would then expect the batch to be pending, and
     # the KeyError would end the task that sends.
     buffer.reenqueue = _ignore
+
+
+def _accumulator(client: AIOKafkaProducer) -> MessageAccumulator:
+    return client._message_accumulator  # noqa: SLF001
 
 
 def _ignore(batch: MessageBatch) -> None:

@@ -20,7 +20,7 @@ from tests.tidy import trees
 PRIVATE = {
     "_message_accumulator": {"events/client/undelivered.py"},
     "_txn_manager": {"engine/log/kafka/clients.py"},
-    "_batch_ttl": {"engine/log/kafka/clients.py", "events/client/producer.py"},
+    "_batch_ttl": {"events/client/undelivered.py"},
     "_batches": {"events/client/undelivered.py"},
     "_pending_batches": {"events/client/undelivered.py"},
     "_drain_waiter": {"events/client/undelivered.py"},

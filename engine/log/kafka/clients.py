@@ -106,9 +106,7 @@ def producer(address: Address, transactional_id: str | None = None) -> Producer:
         max_request_size=_REQUEST_BYTES_MAX,
         **more,
     )
-    # By default aiokafka drops a batch for a partition without a leader after one request timeout; electing a
-    # leader may take longer. The attribute is private, so an upgrade of aiokafka may break this.
-    undelivered.accumulator(created)._batch_ttl = DELIVERY_S  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    undelivered.limit_delivery(created, DELIVERY_S)
     return created
 
 
