@@ -25,9 +25,7 @@ def runtime_class(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]
 
 def volume_attributes_class(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
     parameters = value.object_at("parameters")
-    for name in ("driverName", "parameters"):
-        if live is not None and live.at(name) != value.at(name):
-            yield causes.forbidden(name, f"updates to {name} are forbidden.")
+    yield from _fixed(value, live, "driverName", "parameters")
     yield from _driver(value, "driverName")
     if not parameters:
         yield causes.required("parameters", "must contain at least one key/value pair")
@@ -38,9 +36,7 @@ def volume_attributes_class(value: KubeObject, live: KubeObject | None) -> Itera
 
 
 def storage_class(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
-    for name in ("parameters", "provisioner", "reclaimPolicy"):
-        if live is not None and live.at(name) != value.at(name):
-            yield causes.forbidden(name, f"updates to {name} are forbidden.")
+    yield from _fixed(value, live, "parameters", "provisioner", "reclaimPolicy")
     yield from words.immutable(value, live, "volumeBindingMode")
     yield from _driver(value, "provisioner")
     yield from words.one_of(value.document, "reclaimPolicy", "", ("Delete", "Retain"))
@@ -54,6 +50,13 @@ def storage_capacity(value: KubeObject, live: KubeObject | None) -> Iterator[Cau
     if size is not None and size < 0:
         yield causes.invalid("capacity", value.at("capacity"), words.AT_LEAST_ZERO)
     yield from words.immutable(value, live, "nodeTopology", "storageClassName")
+
+
+def _fixed(value: KubeObject, live: KubeObject | None, *fields: str) -> Iterator[Cause]:
+    """Yield an error for each changed field; Kubernetes words it differently than that of ``words.immutable``."""
+    for field in fields:
+        if live is not None and live.at(field) != value.at(field):
+            yield causes.forbidden(field, f"updates to {field} are forbidden.")
 
 
 def _driver(value: KubeObject, field: str) -> Iterator[Cause]:
