@@ -81,13 +81,14 @@ def test_kind_is_documented_from_its_definition() -> None:
     catalogue = resources.control_plane().with_custom(custom_kinds.read(_definition()))
     document = openapi.document(catalogue, "example.com", "v1") or {}
     schemas = object_at(document, "components", "schemas")
-    house = object_at(schemas, "House.v1.example.com")
+    house = object_at(schemas, "com.example.v1.House")
     properties = object_at(house, "properties")
     size = object_at(properties, "spec", "properties")["size"]
 
     assert house["description"] == "Somewhere to live."
     assert size == {"type": "integer", "description": "How many rooms it has."}
-    assert properties["metadata"] == {"allOf": [{"$ref": "#/components/schemas/meta.ObjectMeta"}]}
+    reference = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+    assert properties["metadata"] == {"allOf": [{"$ref": reference}]}
 
 
 def test_changed_definition_replaces_its_versions() -> None:

@@ -96,6 +96,26 @@ def _name(kind: str, schemas: Json) -> str:
     return next(name for name in schemas if name.endswith(f".{kind}"))
 
 
+@pytest.mark.parametrize(
+    ("group", "version", "name"),
+    [
+        ("", "v1", "io.k8s.api.core.v1.PodSpec"),
+        ("apps", "v1", "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+        ("autoscaling", "v1", "io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler"),
+        ("autoscaling", "v2", "io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler"),
+        (
+            "apiextensions.k8s.io",
+            "v1",
+            "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
+        ),
+        ("policy.karmada.io", "v1alpha1", "policy.karmada.PropagationPolicy"),
+    ],
+)
+def test_types_of_kubernetes_have_the_names_of_its_documents(group: str, version: str, name: str) -> None:
+    document = openapi.document(CATALOGUE, group, version) or {}
+    assert name in object_at(document, "components", "schemas")
+
+
 GROUPS = [
     ("policy.karmada.io", "v1alpha1"),
     ("work.karmada.io", "v1alpha1"),

@@ -139,7 +139,7 @@ def test_each_kind_has_its_definition() -> None:
 
 
 def test_custom_kinds_have_what_version_2_can_express() -> None:
-    gadget = object_at(_whole(), "definitions", "Gadget.v1.example.com", "properties")
+    gadget = object_at(_whole(), "definitions", "com.example.v1.Gadget", "properties")
     own = {name: gadget[name] for name in ("emptied", "entries", "open", "oneOf")}
     # As a real API server answers for this definition.
     assert own == {

@@ -38,6 +38,13 @@ _SCALARS: Final[Mapping[str, Json]] = {
     "time": {"type": "string", "format": "date-time"},
     "micro": {"type": "string", "format": "date-time"},
 }
+_PUBLISHED_PACKAGES: Final = {
+    "apiextensions": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1",
+    "autoscalingv2": "io.k8s.api.autoscaling.v2",
+    "meta": "io.k8s.apimachinery.pkg.apis.meta.v1",
+    "metrics": "io.k8s.metrics.pkg.apis.metrics.v1beta1",
+}
+"""Names of Kubernetes' packages in its OpenAPI documents; those of all others are ``io.k8s.api.PACKAGE.v1``."""
 INFO: Final = {"title": "Kubernetes", "version": kinds_table.RELEASE}
 GROUP_VERSION_KIND: Final = "x-kubernetes-group-version-kind"
 REFERENCE: Final = "#/components/schemas/"
@@ -130,7 +137,7 @@ def _component(resource: Resource, schemas: Json) -> str:
     """Add the schema of a kind, with all that it references, to ``schemas`` and return its component name."""
     if isinstance(resource.schema, Named):
         return _named(resource.schema.name, schemas)
-    name = f"{resource.kind}.{resource.version}.{resource.group}"
+    name = ".".join((*reversed(resource.group.split(".")), resource.version, resource.kind))
     own = _written(resource.schema, schemas)
     if resource.structure is not None:
         # The schema as it is written in the definition, but with the usual types of apiVersion, kind and metadata.
@@ -142,10 +149,18 @@ def _component(resource: Resource, schemas: Json) -> str:
 
 
 def _named(name: str, schemas: Json) -> str:
-    if name not in schemas:
-        schemas[name] = {}  # set before descending: types may contain themselves
-        schemas[name] = _fields(named(name), schemas)
-    return name
+    component = _published(name)
+    if component not in schemas:
+        schemas[component] = {}  # set before descending: types may contain themselves
+        schemas[component] = _fields(named(name), schemas)
+    return component
+
+
+def _published(name: str) -> str:
+    """Return the component name of a type. Clients look up Kubernetes' types by the names in its own documents."""
+    package, _, kind = name.rpartition(".")
+    is_of_kubernetes = "." not in package
+    return f"{_PUBLISHED_PACKAGES.get(package, f'io.k8s.api.{package}.v1')}.{kind}" if is_of_kubernetes else name
 
 
 def _written(schema: Schema, schemas: Json) -> Json:
