@@ -8,9 +8,9 @@ from typing import Final
 
 from engine.domain import marks, replica_fields
 from engine.domain.namespaces import OF_EVERY_CLUSTER, PropagatedNamespace, finalized_spec
+from engine.kubeapi.values import job_selectors
 from engine.simulation import (
     addresses,
-    job_selectors,
     listed_statuses,
     lists,
     nodes,

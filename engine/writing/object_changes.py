@@ -15,7 +15,7 @@ from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.schema.resources import Resource
-from engine.kubeapi.values import cluster_ips, resource_versions
+from engine.kubeapi.values import cluster_ips, job_selectors, resource_versions
 from engine.objects import owner_references
 from engine.objects.owner_references import Propagation
 from engine.writing import cluster_changes, cluster_status
@@ -274,7 +274,7 @@ def _mutated(action: Action, value: KubeObject, edited: Edited, *events: shapes.
 
 
 def live_object(target: Target, stored: StoredObject) -> KubeObject:
-    """The stored object with its derived values: uid, resourceVersion, generation, creation time, cluster IP."""
+    """The stored object with derived values: uid, resourceVersion, generation, creation time, cluster IP, selector."""
     head = stored.head
     metadata = {
         "name": target.name,
@@ -286,6 +286,8 @@ def live_object(target: Target, stored: StoredObject) -> KubeObject:
     value = stored.content.with_metadata(metadata)
     if value.type_meta == vocabulary.SERVICE:
         return cluster_ips.with_cluster_ip(value)
+    if value.type_meta == vocabulary.JOB:
+        return job_selectors.shown(value)
     return marks.of_policy(head.uid, value)
 
 
@@ -370,7 +372,7 @@ def manifest(value: KubeObject) -> bytes:
         metadata |= {"managedFields": kept_entries} if kept_entries else {}
     if value.type_meta == vocabulary.SERVICE:
         value = cluster_ips.without_cluster_ip(value)
-    document = value.document
+    document = (job_selectors.stored(value) if value.type_meta == vocabulary.JOB else value).document
     manifest = {**{name: item for name, item in document.items() if name != "status"}, "metadata": metadata}
     return _encoded(manifest)
 

@@ -1,8 +1,8 @@
 """Derived fields of rendered objects, which are never stored.
 
-Objects of built-in kinds get the API's defaults, Services a cluster IP, Works the manifests that result from override
-policies, CustomResourceDefinitions an Established status, custom resources their default status, and token Secrets a
-signed token. Objects on which no controller acts get a condition that says so.
+Objects of built-in kinds get the API's defaults, Services a cluster IP, Jobs a selector, Works the manifests that
+result from override policies, CustomResourceDefinitions an Established status, custom resources their default status,
+and token Secrets a signed token. Objects on which no controller acts get a condition that says so.
 """
 
 import base64
@@ -21,7 +21,7 @@ from engine.kubeapi.conversion import versions
 from engine.kubeapi.rights import service_tokens
 from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import Resource
-from engine.kubeapi.values import cluster_ips
+from engine.kubeapi.values import cluster_ips, job_selectors
 from engine.overrides import application
 from events.json_values import as_list, object_at
 from events.kube_objects import KubeObject
@@ -67,6 +67,8 @@ class Showing:
                 return self._with_member_token(value)
             case "services":
                 return cluster_ips.with_cluster_ip(value)
+            case "jobs.batch":
+                return job_selectors.shown(value)
             case "works.work.karmada.io":
                 return _overridden(value)
             case _:

@@ -160,7 +160,9 @@ def _published(name: str) -> str:
     """Return the component name of a type. Clients look up Kubernetes' types by the names in its own documents."""
     package, _, kind = name.rpartition(".")
     is_of_kubernetes = "." not in package
-    return f"{_PUBLISHED_PACKAGES.get(package, f'io.k8s.api.{package}.v1')}.{kind}" if is_of_kubernetes else name
+    return (
+        f"{_PUBLISHED_PACKAGES.get(package, f'io.k8s.api.{package}.v1')}.{kind}" if is_of_kubernetes else name
+    )
 
 
 def _written(schema: Schema, schemas: Json) -> Json:

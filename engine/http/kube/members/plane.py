@@ -18,11 +18,11 @@ from engine.kubeapi.conversion import versions
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema import custom_kinds
 from engine.kubeapi.schema.resources import ApiPath, Catalogue, Resource, built_in
+from engine.kubeapi.values import job_selectors
 from engine.simulation import (
     api_objects,
     child_objects,
     faults,
-    job_selectors,
     kubernetes_events,
     nodes,
     rollouts,

@@ -37,7 +37,6 @@ from engine.objects.owner_references import Propagation
 from engine.simulation import (
     disruption_budgets,
     garbage_collection,
-    job_selectors,
     kept_fields,
     lists,
     quotas,
@@ -329,7 +328,7 @@ def _written_unmanaged(
     before: Json = {} if item is None else msgspec.json.decode(item.manifest, type=dict[str, object])
     status = value.at("status") if has_status else before.get("status")
     # With the defaults that readers see: the next edit begins with them, and they must not be a new generation.
-    whole = object_changes.manifest(built_in_defaults.with_defaults(job_selectors.stored(value)))
+    whole = object_changes.manifest(built_in_defaults.with_defaults(value))
     manifest: Json = msgspec.json.decode(whole, type=dict[str, object])
     written = KubeObject({**manifest, "status": status} if status else manifest)
     return clusters.MemberObjectApplied(name=cluster, manifest=written.raw)
