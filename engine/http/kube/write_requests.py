@@ -26,6 +26,7 @@ from engine.writing import object_changes
 from engine.writing.edits import binding_changes, certificate_requests
 from engine.writing.edits.authorized import AuthorizedEdit, Permission, check_reserved
 from engine.writing.edits.objects import SCALE, STATUS, STATUSES, RequestedEdit
+from engine.writing.edits.patching import JSON_PATCH, Patch
 from engine.writing.edits.preconditions import AheadError
 from engine.writing.edits.status import DerivedStatus
 from engine.writing.mutations import Action, Problem, Target, Verdict, Written
@@ -77,6 +78,9 @@ class WriteRequests:
             value, written = await self._written_object(write, edit)
             warnings = write.warnings + written.mutated.warnings
             return rendering.answer(scales.scale_of(write.resource, value).document, warnings=warnings)
+        if isinstance(edit, Patch) and edit.kind == JSON_PATCH:
+            value = await self._plane.get(write.resource, write.path.namespace, write.path.name)
+            edit = structs.replace(edit, claims={} if value is None else _claims(value.metadata))
         return await self._change(write, edit)
 
     async def _status(self, write: WriteRequest, edit: RequestedEdit) -> Response:
@@ -278,16 +282,21 @@ def checked(answer: Written | Problem, resource: Resource, name: str) -> Written
             raise status_objects.timed_out(f"{answer.reason}; check whether the change was made, then retry")
 
 
+def _claims(metadata: Json) -> Json:
+    """Return the labels and annotations that name the claiming policy; empty if there is none."""
+    texts = {name: object_at(metadata, name) for name in ("labels", "annotations")}
+    claims = {
+        name: {mark: items[mark] for mark in items if mark in marks.CLAIMS} for name, items in texts.items()
+    }
+    return {name: items for name, items in claims.items() if items}
+
+
 def unstored(outcome: KubeObject, current: KubeObject | None, write: WriteRequest, now_ms: int) -> KubeObject:
     """Return the result of a write that was not stored, with the labels and status that the engine derives."""
     resource, current_metadata = write.resource, {} if current is None else current.metadata
     metadata = dict(outcome.metadata)
-    for name in ("labels", "annotations"):
-        current_texts = object_at(current_metadata, name)
-        texts = {**object_at(metadata, name)}
-        texts |= {mark: text for mark, text in current_texts.items() if mark in marks.CLAIMS}
-        if texts:
-            metadata[name] = texts
+    for name, texts in _claims(current_metadata).items():
+        metadata[name] = {**object_at(metadata, name), **object_at(texts)}
     if "resourceVersion" in current_metadata:
         metadata["resourceVersion"] = current_metadata["resourceVersion"]
     new: Json = {

@@ -3,6 +3,7 @@
 from typing import Final
 
 import msgspec
+from msgspec import structs
 
 from engine.kubeapi.admission import built_in_defaults
 from engine.kubeapi.errors import causes, status_objects
@@ -10,6 +11,7 @@ from engine.kubeapi.patching import patches, strategic_merge
 from engine.kubeapi.requests import body_checks
 from engine.kubeapi.schema import type_errors
 from engine.kubeapi.values import go_texts
+from engine.writing.edits.applying import without_claims
 from engine.writing.edits.objects import (
     STATUS,
     RequestedEdit,
@@ -30,20 +32,32 @@ _DEPTH_MAX: Final = limits.RECORD_DEPTH_MAX
 
 
 class Patch(RequestedEdit, frozen=True):
-    """Patch the current object; ``kind`` is the media type of the patch."""
+    """Patch the current object; ``kind`` is the media type of the patch.
+
+    ``claims``: labels and annotations that name the claiming policy. Reads show them, so a JSON patch can name them.
+    """
 
     kind: str
     patch: object
+    claims: Json = {}
 
     def apply(self, live: KubeObject | None) -> Edited:
         """Return the patched object."""
         current = self.existing(live)
         # Patches apply to the object as rendered: they may test, replace or remove defaults of the API.
         rendered = built_in_defaults.with_defaults(current)
+        claimed = {
+            name: {**object_at(rendered.metadata, name), **object_at(texts)}
+            for name, texts in self.claims.items()
+        }
+        rendered = rendered.with_metadata(claimed) if claimed else rendered
         patch = self.patch
         if self.kind == JSON_PATCH and STATUS not in current.document:
             patch = _without_status(self.writer, patch)
-        return completed(self.writer, current, patched_to(self.writer, self.kind, rendered, patch))
+        patched = patched_to(self.writer, self.kind, rendered, patch)
+        if claimed:
+            patched = structs.replace(patched, value=without_claims(patched.value))
+        return completed(self.writer, current, patched)
 
 
 def _without_status(writer: Writer, patch: object) -> object:

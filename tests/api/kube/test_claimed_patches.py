@@ -1,0 +1,71 @@
+"""JSON patches of templates with the labels and annotations of their policy, such as those of Terraform."""
+
+from typing import cast
+
+import httpx
+import pytest
+from msgspec import structs
+
+from engine.http.services import Services
+from events import ids, keys, specs
+from events.json_values import Json, object_at
+from tests.api.kube.client import api
+from tests.builders.manifests import deployment, raw
+from tests.projections.logs import RecordBuilder
+from tests.projections.stories import claimed, declared
+
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+HEADERS = {"content-type": "application/json-patch+json"}
+ID = "propagationpolicy.karmada.io/permanent-id"
+ID_PATH = "/metadata/labels/propagationpolicy.karmada.io~1permanent-id"
+
+
+async def _metadata_of_claimed(client: httpx.AsyncClient, services: Services) -> Json:
+    builder, key = RecordBuilder(), keys.binding_key("Deployment", "default", "web")
+    template = builder.input(specs.TemplateApplied(manifest=raw(deployment("web", namespace="default"))))
+    binding = structs.replace(declared(key, "web", 1), uid=ids.object_uid("/tests", "input-1", key))
+    await services.log.append([template, *builder.decide(binding, claimed(key))])
+    return _metadata(await client.get(f"{DEPLOYMENTS}/web"))
+
+
+def _metadata(answer: httpx.Response) -> Json:
+    assert answer.status_code == 200, answer.text
+    return object_at(cast("Json", answer.json()), "metadata")
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"op": "remove", "path": ID_PATH},
+        {"op": "replace", "path": ID_PATH, "value": "other"},
+        {"op": "remove", "path": "/metadata/labels"},
+    ],
+)
+async def test_json_patch_does_not_change_the_labels_of_a_claim(operation: Json) -> None:
+    async with api() as (client, services):
+        before = await _metadata_of_claimed(client, services)
+        patched = _metadata(await client.patch(f"{DEPLOYMENTS}/web", json=[operation], headers=HEADERS))
+        assert list(object_at(before, "labels")) == [ID]
+        assert patched == _metadata(await client.get(f"{DEPLOYMENTS}/web"))
+        for name in ("labels", "annotations"):
+            assert patched[name] == before[name]
+
+
+async def test_json_patch_adds_a_label_beside_those_of_a_claim() -> None:
+    added = {"op": "add", "path": "/metadata/labels/team", "value": "a"}
+    noted = {"op": "add", "path": "/metadata/annotations/note", "value": "b"}
+    async with api() as (client, services):
+        before = await _metadata_of_claimed(client, services)
+        patched = _metadata(await client.patch(f"{DEPLOYMENTS}/web", json=[added, noted], headers=HEADERS))
+        assert object_at(patched, "labels") == {**object_at(before, "labels"), "team": "a"}
+        assert object_at(patched, "annotations") == {**object_at(before, "annotations"), "note": "b"}
+        owned = str(patched.get("managedFields"))
+        assert ID not in owned
+
+
+async def test_json_patch_cannot_add_a_label_to_an_object_without_labels() -> None:
+    added = {"op": "add", "path": "/metadata/labels/team", "value": "a"}
+    async with api() as (client, _services):
+        await client.post(DEPLOYMENTS, json=deployment("web"))
+        answer = await client.patch(f"{DEPLOYMENTS}/web", json=[added], headers=HEADERS)
+        assert answer.status_code == 422
