@@ -29,15 +29,17 @@ Answer = Written | Problem | Exception
 
 
 class Attempt(NamedTuple):
-    """One mutation that is being carried out.
+    """One mutation that is being carried out, with the envelope source and the origin of its events.
 
-    ``answer_index`` is its index in the answers, ``body_bytes`` the size of the request, ``tries`` the retries so far.
+    ``body_bytes`` is the size of its request. ``carry_out`` sets ``answer_index``, the index in the answers, and
+    ``tries``, the retries so far.
     """
 
-    answer_index: int
     mutation: Mutation
+    source: str
     origin: Origin
     body_bytes: int = 0
+    answer_index: int = 0
     tries: int = 0
 
 
@@ -69,10 +71,11 @@ class Appended(Struct, frozen=True, kw_only=True):
 
 
 class ObjectEvents(Struct, frozen=True):
-    """Events about one object to append together, and their origin."""
+    """Events about one object to append together, their envelope source and their origin."""
 
     target: Target
     events: Sequence[shapes.Event]
+    source: str
     origin: Origin
 
 
@@ -108,20 +111,20 @@ class Appending:
         self._clock_ms = clock_ms
         self._new_id = new_id
 
-    async def write(self, batch: Sequence[ObjectEvents], source: str) -> list[Appended]:
+    async def write(self, batch: Sequence[ObjectEvents]) -> list[Appended]:
         """Append the events of several writes atomically. Raises the log's errors."""
-        stored = iter(await self._log.append(self.records_of(batch, source)))
+        stored = iter(await self._log.append(self.records_of(batch)))
         appended: list[Appended] = []
         for item in batch:
             own = [next(stored) for _event in item.events]
             appended.append(Appended(first=own[0].offset, last=own[-1].offset, number=own[-1].number))
         return appended
 
-    def records_of(self, batch: Sequence[ObjectEvents], source: str) -> list[records.Record]:
+    def records_of(self, batch: Sequence[ObjectEvents]) -> list[records.Record]:
         """Return the records of several writes, in order, without appending them."""
         time = times.to_text(self._clock_ms())
         return [
-            self._record(event, item.target.key, source, time, item.origin)
+            self._record(event, item.target.key, item.source, time, item.origin)
             for item in batch
             for event in item.events
         ]
@@ -173,13 +176,13 @@ class WriteExecution:
         self._current = current
         self._appending = appending
 
-    async def carry_out(self, attempts: Sequence[Attempt], *, dry_run: bool, source: str) -> list[Answer]:
-        """Retry until every attempt has an answer; return the answers ordered by ``Attempt.answer_index``."""
+    async def carry_out(self, attempts: Sequence[Attempt], *, dry_run: bool = False) -> list[Answer]:
+        """Retry until every attempt has an answer; return the answers in the order of the attempts."""
         answers: dict[int, Answer] = {}
-        waiting = list(attempts)
+        waiting = [attempt._replace(answer_index=index) for index, attempt in enumerate(attempts)]
         while waiting:
             try:
-                answered, waiting = await self._round(waiting, dry_run=dry_run, source=source)
+                answered, waiting = await self._round(waiting, dry_run=dry_run)
             except Exception as error:  # noqa: BLE001  # earlier rounds keep their answers
                 answered, waiting = dict.fromkeys((attempt.answer_index for attempt in waiting), error), []
             answers |= answered
@@ -187,8 +190,11 @@ class WriteExecution:
 
     async def computed(self, mutation: Mutation, source: str, body_bytes: int) -> Written | Problem:
         """Compute a mutation without appending its events; raises StatusError if it is refused."""
-        attempt = Attempt(0, mutation, request_origins.CURRENT.get(), body_bytes)
-        return raised((await self.carry_out([attempt], dry_run=True, source=source))[0])
+        attempt = Attempt(mutation, source, request_origins.CURRENT.get(), body_bytes)
+        (answer,) = await self.carry_out([attempt], dry_run=True)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     async def check(self, mutation: Mutation) -> Problem | None:
         """Return why a mutation would not be made, None if it would; raises StatusError if it would be refused."""
@@ -196,7 +202,7 @@ class WriteExecution:
         return answer if isinstance(answer, Problem) else None
 
     async def _round(
-        self, waiting: Sequence[Attempt], *, dry_run: bool, source: str
+        self, waiting: Sequence[Attempt], *, dry_run: bool
     ) -> tuple[dict[int, Answer], list[Attempt]]:
         """Carry out one round; return answers, and the attempts that have none yet."""
         attempts, later = _separate(waiting)
@@ -222,7 +228,7 @@ class WriteExecution:
                 writes.append(_Append(attempt, outcome, start))
         if not writes:
             return answers, later
-        written, late = await self._write(writes, source)
+        written, late = await self._write(writes)
         return answers | written, [*late, *later]
 
     async def _applied(self, attempts: Sequence[Attempt], number: int) -> list[_Applied]:
@@ -244,14 +250,14 @@ class WriteExecution:
             applied.append(_Applied(attempt, outcome, start))
         return applied
 
-    async def _write(self, writes: Sequence[_Append], source: str) -> tuple[dict[int, Answer], list[Attempt]]:
+    async def _write(self, writes: Sequence[_Append]) -> tuple[dict[int, Answer], list[Attempt]]:
         """Append the events; return the answers, and the attempts to try again because another client wrote first."""
         batch = [
-            ObjectEvents(attempt.mutation.target, mutated.events, attempt.origin)
+            ObjectEvents(attempt.mutation.target, mutated.events, attempt.source, attempt.origin)
             for attempt, mutated, _ in writes
         ]
         try:
-            appended = await self._appending.write(batch, source)
+            appended = await self._appending.write(batch)
         except port.OutcomeUnknownError as error:
             # Never retry after an unknown outcome: the write may be stored, and a second one could undo a
             # later write.
@@ -326,13 +332,6 @@ class WriteExecution:
             if target.route == "cluster":
                 states[target.key] = await self._current.cluster(target.name)
         return states
-
-
-def raised(answer: Answer) -> Written | Problem:
-    """Return the answer; if it is an error, raise it."""
-    if isinstance(answer, Exception):
-        raise answer
-    return answer
 
 
 def _unknown(writes: Sequence[_Append], reason: str) -> dict[int, Answer]:

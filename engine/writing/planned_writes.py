@@ -61,8 +61,8 @@ class PlannedWrites:
             # The events must not expect versions of objects. The log may grow before the plan starts from it, and
             # objects that earlier changes of the plan wrote have no version yet.
             events, target = tuple(map(_for_any_version, answer.mutated.events)), mutation.target
-            written = ObjectEvents(target, events, request_origins.CURRENT.get())
-            self.records += self._appending.records_of([written], source)
+            written = ObjectEvents(target, events, source, request_origins.CURRENT.get())
+            self.records += self._appending.records_of([written])
             await self._current.take(target, answer.mutated)
         return answer
 

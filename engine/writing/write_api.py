@@ -22,7 +22,6 @@ from engine.kubeapi.errors import status_objects
 from engine.log import port
 from engine.writing import request_origins
 from engine.writing.execution import (
-    Answer,
     Appending,
     Attempt,
     CurrentObjects,
@@ -32,7 +31,6 @@ from engine.writing.execution import (
 )
 from engine.writing.mutations import Mutation, Problem, Target, Verdict, Written
 from engine.writing.planned_writes import PlannedWrites
-from engine.writing.request_origins import Origin
 from events import shapes
 from events.records import Record
 from events.validation import known_kinds as kinds
@@ -114,15 +112,6 @@ class WriteBatching(Generic[_Request, _Answer]):
                     waiting.answer.set_result(answer)
 
 
-class _Queued(Struct, frozen=True):
-    """A mutation that waits for its group, with the envelope source, the origin and the size of its request."""
-
-    mutation: Mutation
-    source: str
-    origin: Origin
-    body_bytes: int
-
-
 class WritePath(Protocol):
     """Carries out changes of objects: ``WriteApi`` writes them, ``PlannedWrites`` only collects them."""
 
@@ -159,7 +148,7 @@ class WriteApi:
         self._current = current
         self._appending = Appending(log, clock_ms, new_id)
         self._execution = WriteExecution(log, current, self._appending)
-        self._batching = WriteBatching(self._change_all)
+        self._batching = WriteBatching(self._execution.carry_out)
 
     async def change(
         self, mutation: Mutation, *, source: str, dry_run: bool = False, body_bytes: int = 0
@@ -168,11 +157,11 @@ class WriteApi:
 
         Raises StatusError if the mutation is refused, and the log's errors if the append fails.
         """
-        if not dry_run:
-            return await self._batching.submit(
-                _Queued(mutation, source, request_origins.CURRENT.get(), body_bytes)
-            )
-        return await self._execution.computed(mutation, source, body_bytes)
+        if dry_run:
+            return await self._execution.computed(mutation, source, body_bytes)
+        return await self._batching.submit(
+            Attempt(mutation, source, request_origins.CURRENT.get(), body_bytes)
+        )
 
     async def check(self, mutation: Mutation) -> Problem | None:
         """Return why a mutation would not be made, None if it would; raises StatusError if it would be refused."""
@@ -201,31 +190,12 @@ class WriteApi:
 
     def records_of(self, target: Target, events: Sequence[shapes.Event], source: str) -> list[Record]:
         """Return the records of events about an object, without appending them."""
-        return self._appending.records_of(
-            [ObjectEvents(target, events, request_origins.CURRENT.get())], source
-        )
+        origin = request_origins.CURRENT.get()
+        return self._appending.records_of([ObjectEvents(target, events, source, origin)])
 
     async def report(self, batch: Sequence[Report], source: str) -> None:
         """Append events reported by an agent, without waiting for the views. Raises LogError."""
         await self._appending.report(batch, source)
-
-    async def _change_all(self, group: Sequence[_Queued]) -> list[Written | Problem | Exception]:
-        """Carry out grouped mutations; each gets its own answer, and one refusal does not affect the others."""
-        answers: dict[int, Answer] = {}
-        # One append has one envelope source, so mutations are grouped by it.
-        for source in dict.fromkeys(queued.source for queued in group):
-            attempts = [
-                Attempt(index, queued.mutation, queued.origin, queued.body_bytes)
-                for index, queued in enumerate(group)
-                if queued.source == source
-            ]
-            # An error becomes the answer to this source's attempts only: the writes of another source may be in
-            # the log already.
-            carried_out = await self._execution.carry_out(attempts, dry_run=False, source=source)
-            answers |= {
-                attempt.answer_index: answer for attempt, answer in zip(attempts, carried_out, strict=True)
-            }
-        return [answer for _, answer in sorted(answers.items())]
 
 
 def cluster_target(name: str) -> Target:
