@@ -29,49 +29,58 @@ Value = int | bytes
 """A varint as a signed 64-bit integer; any other value as its bytes."""
 
 
-class WireError(ValueError):
-    """Bytes that are not a protobuf message; the message does not quote them."""
+class ProtobufError(ValueError):
+    """A body that cannot be decoded; ``field`` is its JSON path, empty for errors of the envelope."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}" if field else reason)
+        self.field = field
+        self.reason = reason
 
 
-def values(message: bytes) -> Iterator[tuple[int, Value]]:
-    """Yield number and value of each field in order; raises WireError if the message is malformed."""
+def values(message: bytes, path: str = "") -> Iterator[tuple[int, Value]]:
+    """Yield number and value of each field in order; raises ProtobufError if the message at ``path`` is malformed."""
     position, end = 0, len(message)
     while position < end:
-        key, position = _varint(message, position)
+        key, position = _varint(message, position, path)
         number, form = key >> 3, key & 7
         if not 0 < number <= _NUMBER_MAX:
-            raise WireError(f"a field has the number {number}")
+            raise ProtobufError(path, f"a field has the number {number}")
         match form:
             case 0:
-                value, position = _varint(message, position)
+                value, position = _varint(message, position, path)
                 yield number, value - _RANGE if value & _SIGN else value
                 continue
             case 1:
                 size = 8
             case 2:
-                size, position = _varint(message, position)
+                size, position = _varint(message, position, path)
             case 5:
                 size = 4
             case _:
-                raise WireError(f"field {number} has the wire type {form}, which Kubernetes does not use")
+                raise ProtobufError(
+                    path, f"field {number} has the wire type {form}, which Kubernetes does not use"
+                )
         # Slicing beyond the end would silently return a shorter value.
         if size > end - position:
-            raise WireError(f"field {number} reaches {size - (end - position)} bytes beyond the end")
+            raise ProtobufError(
+                path, f"field {number} reaches {size - (end - position)} bytes beyond the end"
+            )
         yield number, message[position : position + size]
         position += size
 
 
-def _varint(message: bytes, position: int) -> tuple[int, int]:
+def _varint(message: bytes, position: int, path: str) -> tuple[int, int]:
     value = shift = 0
     for byte in message[position : position + _VARINT_BYTES_MAX]:
         position += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:  # noqa: PLR2004  # the top bit is set if more bytes follow
             if value >= _RANGE:
-                raise WireError("a number has over 64 bits")
+                raise ProtobufError(path, "a number has over 64 bits")
             return value, position
         shift += 7
-    raise WireError("a number does not end")
+    raise ProtobufError(path, "a number does not end")
 
 
 MAGIC: Final = b"k8s\0"
@@ -86,15 +95,6 @@ _SECONDS_MAX: Final = 253_402_300_799
 _NANOS_MAX: Final = 999_999_999
 _STRING: Final = 1
 """Protobuf ``type`` of an int-or-string that is a string; 0 is an integer."""
-
-
-class ProtobufError(ValueError):
-    """A body that cannot be decoded; ``field`` is its JSON path, empty for errors of the envelope."""
-
-    def __init__(self, field: str, reason: str) -> None:
-        super().__init__(f"{field}: {reason}" if field else reason)
-        self.field = field
-        self.reason = reason
 
 
 def kind_of(body: bytes) -> tuple[str, str]:
@@ -132,10 +132,7 @@ def _envelope(body: bytes) -> tuple[str, str, bytes]:
 
 def _parts(message: bytes, path: str) -> dict[int, Value]:
     """Return the last value of each field number."""
-    try:
-        return dict(values(message))
-    except WireError as error:
-        raise ProtobufError(path, str(error)) from None
+    return dict(values(message, path))
 
 
 class _Reader:
@@ -149,16 +146,13 @@ class _Reader:
         if depth <= 0:
             raise ProtobufError(path, "nested too deeply")
         result: Json = {}
-        try:
-            for number, value in values(message):
-                self._left -= 1
-                if self._left < 0:
-                    raise ProtobufError(path, f"more than {_FIELDS_MAX} values in one body")
-                known = fields.wire.get(number)
-                if known is not None:
-                    self._add(result, known, value, path, depth)
-        except WireError as error:
-            raise ProtobufError(path, str(error)) from None
+        for number, value in values(message, path):
+            self._left -= 1
+            if self._left < 0:
+                raise ProtobufError(path, f"more than {_FIELDS_MAX} values in one body")
+            known = fields.wire.get(number)
+            if known is not None:
+                self._add(result, known, value, path, depth)
         # Go's JSON encoding omits zero values; both encodings of an object must decode to the same value.
         for known in fields.wire.values():
             if known.name in result and not _is_included(result[known.name], known):
