@@ -5,11 +5,9 @@ A browser sends the login code or the token once, as ``/?login=...`` or ``/?toke
 which only permits reads.
 """
 
-from http.cookies import CookieError, SimpleCookie
 from typing import Final
-from urllib.parse import parse_qs
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -65,29 +63,29 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        answer = await self._answer(scope)
+        answer = await self._answer(Request(scope))
         await (answer or self._app)(scope, receive, guarded)
 
-    async def _answer(self, scope: Scope) -> Response | None:
+    async def _answer(self, request: Request) -> Response | None:
         """The response that rejects or redirects a request; None if it may pass."""
-        if len(scope["query_string"]) > _QUERY_BYTES_MAX:
+        if len(request.scope["query_string"]) > _QUERY_BYTES_MAX:
             refusal = RefusalError(
                 414, "query", f"the query has more than {_QUERY_BYTES_MAX} bytes", "send a shorter query"
             )
-            return await errors.answer(Request(scope), refusal)
+            return await errors.answer(request, refusal)
         # Before the session check: a browser that has a session must still be redirected, so that the code or
         # token does not stay in its address.
-        if self._is_introduced(scope):
-            return self._introduced(scope)
-        path = str(scope["path"])
-        if path in _OPEN or path in _FILES or path.startswith(_AGENTS) or self._is_authenticated(scope):
+        if self._is_introduced(request):
+            return self._introduced(request.scope)
+        path = str(request.scope["path"])
+        if path in _OPEN or path in _FILES or path.startswith(_AGENTS) or self._is_authenticated(request):
             return None
         refusal = (
             RefusalError(401, "login", "the login code is wrong or has expired", _REMEDY_OF_LOGIN)
-            if "login" in _parameters(scope)
+            if "login" in request.query_params
             else RefusalError(401, "authorization", "the token is missing or wrong", _REMEDY)
         )
-        return await errors.answer(Request(scope), refusal, _CHALLENGE)
+        return await errors.answer(request, refusal, _CHALLENGE)
 
     def _introduced(self, scope: Scope) -> Response:
         response = RedirectResponse("/", 303)
@@ -102,26 +100,20 @@ class Guard:
         )
         return response
 
-    def _is_authenticated(self, scope: Scope) -> bool:
-        headers = Headers(scope=scope)
-        if self._sessions.is_token(bearer_token(headers)):
+    def _is_authenticated(self, request: Request) -> bool:
+        if self._sessions.is_token(bearer_token(request.headers)):
             return True
         # Browsers attach cookies to requests made by any site, so a cookie never permits writes (CSRF).
-        return scope["method"] in READS and self._sessions.is_open(
-            _cookie(headers.get("cookie", ""), _cookie_name(scope))
-        )
+        session = request.cookies.get(_cookie_name(request.scope), "")
+        return request.method in READS and self._sessions.is_open(session)
 
-    def _is_introduced(self, scope: Scope) -> bool:
-        if scope["path"] != "/" or scope["method"] != "GET":
+    def _is_introduced(self, request: Request) -> bool:
+        if request.scope["path"] != "/" or request.method != "GET":
             return False
-        parameters = _parameters(scope)
-        return self._sessions.is_login(parameters.get("login", [""])[0]) or self._sessions.is_token(
-            parameters.get("token", [""])[0]
+        parameters = request.query_params
+        return self._sessions.is_login(parameters.get("login", "")) or self._sessions.is_token(
+            parameters.get("token", "")
         )
-
-
-def _parameters(scope: Scope) -> dict[str, list[str]]:
-    return parse_qs(scope["query_string"].decode("latin-1"))
 
 
 def _cookie_name(scope: Scope) -> str:
@@ -132,11 +124,3 @@ def _cookie_name(scope: Scope) -> str:
     _host, port = scope.get("server") or ("", None)
     name = f"{_COOKIE}-{port}" if port else _COOKIE
     return f"__Host-{name}" if scope["scheme"] == "https" else name
-
-
-def _cookie(header: str, name: str) -> str:
-    try:
-        cookie = SimpleCookie(header).get(name)
-    except CookieError:
-        return ""
-    return cookie.value if cookie else ""
