@@ -1,7 +1,7 @@
 """Validation of names, labels, ports and numbers with the messages of Kubernetes, to the letter."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final, TypeGuard
 
 from engine.kubeapi.errors import causes
@@ -177,6 +177,14 @@ def annotations(value: object, path: str) -> Iterator[Cause]:
 def each_invalid(path: str, value: object, faults: list[str]) -> Iterator[Cause]:
     for fault in faults:
         yield causes.invalid(path, value, fault)
+
+
+def required(path: str, text: str, faults: Callable[[str], list[str]], detail: str = "") -> Iterator[Cause]:
+    """Yield an error if the text is empty (with ``detail``), otherwise one for each of its faults."""
+    if not text:
+        yield causes.required(path, detail)
+    else:
+        yield from each_invalid(path, text, faults(text))
 
 
 def not_negative(fields: Json, name: str, path: str) -> Iterator[Cause]:

@@ -7,7 +7,7 @@ from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.values import quantity
-from events.json_values import Json, as_list, as_object, object_at, objects_at
+from events.json_values import Json, as_list, as_object, as_text, object_at, objects_at
 from events.kube_objects import KubeObject
 
 _SOURCES: Final[Mapping[str, str]] = {
@@ -17,6 +17,12 @@ _SOURCES: Final[Mapping[str, str]] = {
     "Pods": "pods",
     "Resource": "resource",
 }
+_NAMES: Final = {
+    "Resource": (("name", "resource"),),
+    "ContainerResource": (("name", "resource"), ("container", "container")),
+}
+"""Required names in the metrics of resources, with their meaning; other sources identify a metric."""
+
 _TARGETS: Final = ("AverageValue", "Utilization", "Value")
 _TO_ZERO: Final = ("External", "Object")
 _WINDOW_S_MAX: Final = 3_600
@@ -54,11 +60,7 @@ def _target(target: Json, path: str) -> Iterator[Cause]:
 
 def _referred(target: Json, path: str) -> Iterator[Cause]:
     for name in ("kind", "name"):
-        text = str(target.get(name) or "")
-        where = f"{path}.{name}"
-        if not text:
-            yield causes.required(where)
-        yield from words.each_invalid(where, text, words.segment_faults(text))
+        yield from words.required(f"{path}.{name}", as_text(target.get(name)), words.segment_faults)
 
 
 def _metric(metric: Json, path: str) -> Iterator[Cause]:
@@ -84,39 +86,22 @@ def _metric(metric: Json, path: str) -> Iterator[Cause]:
 
 def _source(sort: str, source: Json, path: str) -> Iterator[Cause]:
     target, where = object_at(source, "target"), f"{path}.target"
-    match sort:
-        case "Resource" | "ContainerResource":
-            for name in ("name", "container")[: 1 + (sort == "ContainerResource")]:
-                if not source.get(name):
-                    detail = (
-                        "must specify a resource name" if name == "name" else "must specify a container name"
-                    )
-                    yield causes.required(f"{path}.{name}", detail)
-            yield from _amounts(target, where)
-            yield from _resource_target(target, where)
-        case "Object":
-            yield from _referred(object_at(source, "describedObject"), f"{path}.describedObject")
-            yield from _identifier(source, path)
-            yield from _amounts(target, where)
-            yield from _value_target(target, where)
-        case "External":
-            yield from _identifier(source, path)
-            yield from _amounts(target, where)
-            yield from _value_target(target, where)
-        case _:
-            yield from _identifier(source, path)
-            yield from _amounts(target, where)
-            if target.get("averageValue") is None:
-                yield causes.required(f"{where}.averageValue", "must specify a positive target averageValue")
-
-
-def _identifier(source: Json, path: str) -> Iterator[Cause]:
-    metric, where = object_at(source, "metric"), f"{path}.metric"
-    text = str(metric.get("name") or "")
-    if not text:
-        yield causes.required(f"{where}.name")
-    yield from words.each_invalid(f"{where}.name", text, words.segment_faults(text))
-    yield from words.selector(metric.get("selector"), f"{where}.selector")
+    for name, subject in _NAMES.get(sort, ()):
+        if not source.get(name):
+            yield causes.required(f"{path}.{name}", f"must specify a {subject} name")
+    if sort == "Object":
+        yield from _referred(object_at(source, "describedObject"), f"{path}.describedObject")
+    if sort not in _NAMES:
+        metric = object_at(source, "metric")
+        yield from words.required(f"{path}.metric.name", as_text(metric.get("name")), words.segment_faults)
+        yield from words.selector(metric.get("selector"), f"{path}.metric.selector")
+    yield from _amounts(target, where)
+    if sort in _NAMES:
+        yield from _resource_target(target, where)
+    elif sort != "Pods":
+        yield from _value_target(target, where)
+    elif target.get("averageValue") is None:
+        yield causes.required(f"{where}.averageValue", "must specify a positive target averageValue")
 
 
 def _amounts(target: Json, path: str) -> Iterator[Cause]:

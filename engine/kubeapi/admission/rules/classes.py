@@ -60,8 +60,4 @@ def _fixed(value: KubeObject, live: KubeObject | None, *fields: str) -> Iterator
 
 
 def _driver(value: KubeObject, field: str) -> Iterator[Cause]:
-    driver = as_text(value.at(field))
-    if not driver:
-        yield causes.required(field)
-    else:
-        yield from words.each_invalid(field, driver.lower(), words.qualified_faults(driver.lower()))
+    yield from words.required(field, as_text(value.at(field)).lower(), words.qualified_faults)

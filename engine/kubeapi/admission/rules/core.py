@@ -19,7 +19,17 @@ from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.schema import type_errors
 from engine.kubeapi.values import quantity, secret_texts
 from events import vocabulary
-from events.json_values import DECODING_ERRORS, Json, as_list, as_object, at, list_at, object_at, objects_at
+from events.json_values import (
+    DECODING_ERRORS,
+    Json,
+    as_list,
+    as_object,
+    as_text,
+    at,
+    list_at,
+    object_at,
+    objects_at,
+)
 from events.kube_objects import KubeObject
 
 _CLUSTER_SCOPED_IN: Final = {False: ("default",), True: ("default", "kube-system")}
@@ -94,11 +104,10 @@ def service(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
     if not ports and spec.get("clusterIP") != "None" and type_name != "ExternalName":
         yield causes.required("spec.ports")
     if type_name == "ExternalName":
-        name = str(spec.get("externalName") or "")
-        if name:
-            yield from words.each_invalid("spec.externalName", name, words.subdomain_faults(name.rstrip(".")))
-        else:
-            yield causes.required("spec.externalName")
+        name = as_text(spec.get("externalName"))
+        yield from words.required(
+            "spec.externalName", name, lambda text: words.subdomain_faults(text.rstrip("."))
+        )
     yield from _ports(ports, str(type_name))
     yield from words.labels(spec.get("selector"), "spec.selector")
     yield from words.one_of(spec, "sessionAffinity", "spec", ("ClientIP", "None"))
@@ -138,9 +147,7 @@ def claim(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
         yield causes.required("spec.resources[storage]")
     elif size is not None and size <= 0:
         yield causes.invalid("spec.resources[storage]", requested["storage"], "must be greater than zero")
-    name = spec.get("storageClassName")
-    if isinstance(name, str) and name:
-        yield from words.each_invalid("spec.storageClassName", name, words.subdomain_faults(name))
+    yield from pods.subdomain(spec.get("storageClassName"), "spec.storageClassName")
     yield from words.one_of(spec, "volumeMode", "spec", ("Block", "Filesystem"))
     if live is not None:
         old = live.object_at("spec")

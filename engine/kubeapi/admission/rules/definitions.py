@@ -42,13 +42,7 @@ def _faults(definition: KubeObject) -> Iterator[Cause]:
     )
     if name != f"{plural}.{group}":
         yield causes.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
-    if not group:
-        yield causes.required("spec.group")
-    else:
-        wrong = words.subdomain_faults(group)
-        yield from words.each_invalid("spec.group", group, wrong)
-        if not wrong and "." not in group:
-            yield causes.invalid("spec.group", group, "should be a domain with at least one dot")
+    yield from words.required("spec.group", group, _group_faults)
     yield from words.one_of(spec, "scope", "spec", ("Cluster", "Namespaced"))
     versions = objects_at(spec, "versions")
     for index, version in enumerate(versions):
@@ -166,19 +160,19 @@ def _schema(schema: Json, path: str, subject: str, depth: int) -> Iterator[Cause
 def _of_names(names: Json, plural: str, kind: str) -> Iterator[Cause]:
     singular = str(names.get("singular") or kind.lower())
     for name, text in (("plural", plural), ("singular", singular)):
-        if not text:
-            yield causes.required(f"spec.names.{name}")
-        else:
-            yield from words.each_invalid(f"spec.names.{name}", text, words.old_label_faults(text))
+        yield from words.required(f"spec.names.{name}", text, words.old_label_faults)
     for name, text in (("kind", kind), ("listKind", str(names.get("listKind") or (kind and f"{kind}List")))):
-        if not text:
-            yield causes.required(f"spec.names.{name}")
-            continue
-        mixed = [
-            f"may have mixed case, but should otherwise match: {fault}"
-            for fault in words.old_label_faults(text.lower())
-        ]
-        yield from words.each_invalid(f"spec.names.{name}", text, mixed)
+        yield from words.required(f"spec.names.{name}", text, _mixed_case_faults)
+
+
+def _group_faults(text: str) -> list[str]:
+    without_dot = [] if "." in text else ["should be a domain with at least one dot"]
+    return words.subdomain_faults(text) or without_dot
+
+
+def _mixed_case_faults(text: str) -> list[str]:
+    faults = words.old_label_faults(text.lower())
+    return [f"may have mixed case, but should otherwise match: {fault}" for fault in faults]
 
 
 def _shown(version: Json) -> Json:

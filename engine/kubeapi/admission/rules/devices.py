@@ -95,15 +95,8 @@ def _request(request: Part) -> Iterator[Cause]:
 
 
 def _description(description: Part) -> Iterator[Cause]:
-    name, mode, count = (
-        description.text("deviceClassName"),
-        description.text("allocationMode"),
-        description.number("count"),
-    )
-    yield from description.required("deviceClassName")
-    if name:
-        where = f"{description.path}.deviceClassName"
-        yield from words.each_invalid(where, name, words.subdomain_faults(name))
+    mode, count = description.text("allocationMode"), description.number("count")
+    yield from description.name("deviceClassName")
     yield from _selectors(description)
     if mode == "All" and count:
         yield description.invalid("count", "must not be specified when allocationMode is 'All'")

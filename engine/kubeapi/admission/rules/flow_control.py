@@ -5,7 +5,6 @@ from typing import Final
 
 from engine.kubeapi.admission.rules.parts import Part, spec_of
 from engine.kubeapi.errors import causes
-from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
 from events.kube_objects import KubeObject
 
@@ -23,9 +22,7 @@ def flow_schema(value: KubeObject, _live: KubeObject | None) -> Iterator[Cause]:
     yield from _precedence(spec, value.name)
     if spec.has("distinguisherMethod") and method.text("type") not in _METHODS:
         yield causes.unsupported(f"{method.path}.type", {"Type": method.text("type")}, _METHODS)
-    yield from level.required("name", "must reference a priority level")
-    if name := level.text("name"):
-        yield from words.each_invalid(f"{level.path}.name", name, words.subdomain_faults(name))
+    yield from level.name("name", "must reference a priority level")
     for rule in spec.parts("rules"):
         yield from _rule(rule)
 

@@ -8,7 +8,7 @@ from engine.kubeapi.admission.rules import pods
 from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
-from events.json_values import Json, as_object, list_at, object_at, objects_at
+from events.json_values import Json, as_object, as_text, list_at, object_at, objects_at
 from events.kube_objects import KubeObject
 
 _Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -126,11 +126,7 @@ def _backend(backend: Json, path: str) -> Iterator[Cause]:
         yield causes.invalid(path, "", "resource or service backend is required")
     if fields is None:
         return
-    name = str(fields.get("name") or "")
-    if not name:
-        yield causes.required(f"{path}.service.name")
-    else:
-        yield from words.each_invalid(f"{path}.service.name", name, words.old_label_faults(name))
+    yield from words.required(f"{path}.service.name", as_text(fields.get("name")), words.old_label_faults)
     port = object_at(fields, "port")
     number, named = port.get("number") or 0, port.get("name") or ""
     if number and named:

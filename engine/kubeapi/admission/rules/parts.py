@@ -43,6 +43,10 @@ class Part(Struct, frozen=True):
         if not self.fields.get(name):
             yield causes.required(f"{self.path}.{name}", detail)
 
+    def name(self, field: str, detail: str = "") -> Iterator[Cause]:
+        """Yield the errors of a required name of an object."""
+        yield from words.required(f"{self.path}.{field}", self.text(field), words.subdomain_faults, detail)
+
     def invalid(self, name: str, detail: str) -> Cause:
         return causes.invalid(f"{self.path}.{name}", self.fields.get(name), detail)
 

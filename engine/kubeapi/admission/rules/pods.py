@@ -347,7 +347,8 @@ def _spread(constraints: object, path: str) -> Iterator[Cause]:
         yield from words.one_of(constraint, "whenUnsatisfiable", where, ("DoNotSchedule", "ScheduleAnyway"))
 
 
-def _subdomain(text: object, path: str) -> Iterator[Cause]:
+def subdomain(text: object, path: str) -> Iterator[Cause]:
+    """Yield the errors of an optional name."""
     if isinstance(text, str) and text:
         yield from words.each_invalid(path, text, words.subdomain_faults(text))
 
@@ -364,12 +365,12 @@ def _aliases(aliases: object, path: str) -> Iterator[Cause]:
 
 _PARTS: Final[Mapping[str, Callable[[object, str], Iterator[Cause]]]] = {
     "nodeSelector": words.labels,
-    "serviceAccountName": _subdomain,
+    "serviceAccountName": subdomain,
     "affinity": _affinity,
     "topologySpreadConstraints": _spread,
     "hostname": _host,
     "tolerations": tolerations,
     "hostAliases": _aliases,
-    "priorityClassName": _subdomain,
+    "priorityClassName": subdomain,
 }
 """Validation functions of the optional parts of a pod spec, in the order in which errors are reported."""

@@ -6,7 +6,7 @@ from engine.kubeapi.errors import causes
 from engine.kubeapi.errors import messages as words
 from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.rights.parsing import GROUP
-from events.json_values import Json, as_object, list_at
+from events.json_values import Json, as_object, as_text, list_at
 from events.kube_objects import KubeObject
 
 
@@ -45,10 +45,8 @@ def role_binding(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
     choices = ("Role", "ClusterRole") if value.kind == "RoleBinding" else ("ClusterRole",)
     if ref.get("kind", "") not in choices:
         yield causes.unsupported("roleRef.kind", ref.get("kind", ""), choices)
-    name = str(ref.get("name") or "")
-    if not name:
-        yield causes.required("roleRef.name")
-    yield from words.each_invalid("roleRef.name", name, words.segment_faults(name))
+    name = as_text(ref.get("name"))
+    yield from words.required("roleRef.name", name, words.segment_faults)
     for index, subject in enumerate(value.objects_at("subjects")):
         yield from _subject(subject, f"subjects[{index}]", is_namespaced=value.kind == "RoleBinding")
     before = {} if live is None else live.object_at("roleRef")
