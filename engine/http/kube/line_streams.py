@@ -15,7 +15,7 @@ from engine.http.counted_responses import CountedResponse
 from events import records
 
 SECONDS_MAX: Final = 3_600
-SECONDS: Final = 1_800
+_SECONDS: Final = 1_800
 """Duration of a stream in seconds if the client sets no timeout."""
 
 
@@ -71,10 +71,13 @@ class Parts(Response):
 
 
 class Lines(CountedResponse, Parts):
-    """The response to a watch: each part is a line. The response is in ``open_watches`` while it is sent."""
+    """The response to a watch: each part is a line. The response is in ``open_watches`` while it is sent.
 
-    def __init__(self, parts: AsyncGenerator[bytes], seconds: float, open_watches: set[Response]) -> None:
-        super().__init__(parts, seconds)
+    ``timeout_s`` is the duration that the client requests; 0 if it requests none.
+    """
+
+    def __init__(self, parts: AsyncGenerator[bytes], timeout_s: int, open_watches: set[Response]) -> None:
+        super().__init__(parts, min(timeout_s or _SECONDS, SECONDS_MAX))
         self.open_responses = open_watches
 
 

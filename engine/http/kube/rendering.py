@@ -20,7 +20,7 @@ WARNING_CHARS_MAX: Final = 256
 _WARNINGS_CHARS_MAX: Final = 4 * 1024
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
-INITIAL_END: Final = "k8s.io/initial-events-end"
+_INITIAL_END: Final = "k8s.io/initial-events-end"
 """Annotation of the bookmark after the initial list of a watch with ``sendInitialEvents``."""
 
 encode: Final = msgspec.json.Encoder(order="deterministic").encode
@@ -47,20 +47,33 @@ def render_object(
     return tables.partial(value.metadata, form.partial) if form.partial else value.document
 
 
-def initial_end(resource: Resource, number: int) -> KubeObject:
-    """Return the object of the bookmark after the initial list of a watch; ``number`` is the list's version."""
-    return bookmark(resource, number).with_metadata({"annotations": {INITIAL_END: "true"}})
+def line(event_type: str, resource: Resource, value: KubeObject, form: Form, now_ms: int) -> bytes:
+    """Return the line with which a watch reports an object."""
+    return _line(event_type, render_object(resource, value, form, now_ms))
 
 
-def bookmark(resource: Resource, number: int) -> KubeObject:
-    """Return the object of a bookmark with the version ``number``."""
-    metadata: Json = {"resourceVersion": str(number)}
-    return KubeObject({"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata})
+def bookmark(resource: Resource, form: Form, number: int, *, ends_list: bool = False) -> bytes:
+    """Return the line with the number from which a watch can be resumed; ``ends_list``: it follows the first list."""
+    metadata: ListMeta = {"resourceVersion": str(number)}
+    if ends_list:
+        metadata["annotations"] = {_INITIAL_END: "true"}
+    if not (form.table or form.partial):
+        head: Json = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+        return _line("BOOKMARK", head)
+    version = f"meta.k8s.io/{form.partial or 'v1'}"
+    head = {"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": metadata}
+    if form.table:
+        head = {**many(resource, [], form, 0, metadata), "rows": [{"cells": [], "object": head}]}
+    return _line("BOOKMARK", head)
 
 
 def error_line(error: StatusError) -> bytes:
     """Return the line with which a watch reports why it ends; clients then list again, for example."""
-    return encode({"type": "ERROR", "object": error.body}) + b"\n"
+    return _line("ERROR", error.body)
+
+
+def _line(event_type: str, shown: object) -> bytes:
+    return encode({"type": event_type, "object": shown}) + b"\n"
 
 
 def many(

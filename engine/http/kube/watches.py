@@ -13,15 +13,13 @@ from starlette.responses import Response
 
 from engine.http.kube import bootstrap_objects, rendering, requests
 from engine.http.kube.control_plane import ControlPlane, Listed
-from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
+from engine.http.kube.line_streams import Lines
 from engine.http.kube.rate_limits import Limits
 from engine.http.kube.requests import ObjectFilter, Query, version_fault
 from engine.http.kube.watch_feed import Feed, ObjectChange, Subscriber
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.schema.resources import ApiPath, Resource
 from engine.writing.read_side import ReadSide
-from events.json_values import Json
-from events.kube_fields import ListMeta
 from events.kube_objects import KubeObject
 from projections import changes
 
@@ -66,8 +64,7 @@ class Watching:
             raise status_objects.too_many_requests(1, f"the limit of {WATCHERS_MAX} watches is reached")
         watch = _Watch(resource, api_path.namespace, form, fits, self._clock_ms)
         watch.is_selective = bool(query.label_selector or query.field_selector)
-        lines = self._lines(watch, query, since)
-        return Lines(lines, min(query.timeout_s or SECONDS, SECONDS_MAX), self._open)
+        return Lines(self._lines(watch, query, since), query.timeout_s, self._open)
 
     async def _lines(self, watch: "_Watch", query: Query, since: int) -> AsyncGenerator[bytes]:
         # The number may come from a replica that is ahead; wait until the views of this one have folded it.
@@ -127,7 +124,7 @@ class Watching:
         if watch.is_selective:
             watch.know(listed)
         if query.initial_events and query.bookmarks:
-            yield watch.bookmark({rendering.INITIAL_END: "true"})
+            yield watch.bookmark(ends_list=True)
         async for line in self._catch_up(watch, listed.number, subscriber):
             yield line
 
@@ -194,30 +191,10 @@ class _Watch:
         return [line]
 
     def line(self, event_type: str, value: KubeObject) -> bytes:
-        shown = rendering.render_object(self.resource, value, self.form, self._clock_ms())
-        return rendering.encode({"type": event_type, "object": shown}) + b"\n"
+        return rendering.line(event_type, self.resource, value, self.form, self._clock_ms())
 
-    def bookmark(self, annotations: dict[str, str] | None = None) -> bytes:
-        """A BOOKMARK line with the number to resume from."""
-        metadata: ListMeta = {"resourceVersion": str(self.position)}
-        if annotations:
-            metadata["annotations"] = annotations
-        value: Json = {
-            "kind": self.resource.kind,
-            "apiVersion": self.resource.api_version,
-            "metadata": metadata,
-        }
-        head: Json = {
-            **value,
-            "kind": "PartialObjectMetadata",
-            "apiVersion": f"meta.k8s.io/{self.form.partial or 'v1'}",
-        }
-        if self.form.partial:
-            value = head
-        if self.form.table:
-            table = rendering.many(self.resource, [], self.form, 0, metadata)
-            value = {**table, "rows": [{"cells": [], "object": head}]}
-        return rendering.encode({"type": "BOOKMARK", "object": value}) + b"\n"
+    def bookmark(self, *, ends_list: bool = False) -> bytes:
+        return rendering.bookmark(self.resource, self.form, self.position, ends_list=ends_list)
 
     def _selected(self, event_type: str, name: tuple[str, str], value: KubeObject) -> str:
         """The event type for a watch with selectors; empty if the object does not match them and did not before."""

@@ -18,7 +18,7 @@ from engine.http.kube.kubernetes_events.subjects import (
     Subjects,
     time_ms,
 )
-from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
+from engine.http.kube.line_streams import Lines
 from engine.http.kube.requests import ObjectFilter, Query
 from engine.kubeapi.admission import built_in_shapes
 from engine.kubeapi.conversion import kubernetes_events
@@ -178,7 +178,7 @@ class Events:
             )
         fits = ObjectFilter(resource, query_)
         lines = self._lines(resource, namespace, query_, form, fits, clock_ms)
-        return Lines(lines, min(query_.timeout_s or SECONDS, SECONDS_MAX), self._watchers)
+        return Lines(lines, query_.timeout_s, self._watchers)
 
     async def _lines(
         self,
@@ -190,8 +190,7 @@ class Events:
         clock_ms: Callable[[], int],
     ) -> AsyncGenerator[bytes]:
         def line(value: KubeObject, change: str = "ADDED") -> bytes:
-            shown = rendering.render_object(resource, value, form, clock_ms())
-            return rendering.encode({"type": change, "object": shown}) + b"\n"
+            return rendering.line(change, resource, value, form, clock_ms())
 
         try:
             after = int(query.resource_version or 0)
@@ -203,7 +202,7 @@ class Events:
                 after = await self._reads.catch_up()
             if query.initial_events and query.bookmarks:
                 # Informers wait for this bookmark.
-                yield line(rendering.initial_end(resource, after), "BOOKMARK")
+                yield rendering.bookmark(resource, form, after, ends_list=True)
             since, reported = after, set[str]()
             while await self._reads.is_more(after):
                 records, after = await self._reads.folded_records(after, _BATCH)

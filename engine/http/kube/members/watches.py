@@ -8,7 +8,7 @@ import msgspec
 from starlette.responses import Response
 
 from engine.http.kube import rendering, requests
-from engine.http.kube.line_streams import SECONDS, SECONDS_MAX, Lines
+from engine.http.kube.line_streams import Lines
 from engine.http.kube.members.snapshots import Entry, Name, Snapshot, SnapshotPlane
 from engine.http.kube.requests import ObjectFilter, Query
 from engine.kubeapi.errors import status_objects
@@ -50,19 +50,15 @@ class MemberWatches:
         def is_selected(value: KubeObject) -> bool:
             return api_path.namespace in ("", value.namespace) and fits(value)
 
-        def line(event_type: str, value: KubeObject) -> bytes:
-            shown = rendering.render_object(resource, value, form, self._clock_ms())
-            return rendering.encode({"type": event_type, "object": shown}) + b"\n"
-
-        lines = self._lines(resource, (begin, seen), is_selected, line, query)
-        return Lines(lines, min(query.timeout_s or SECONDS, SECONDS_MAX), self._open)
+        lines = self._lines(resource, (begin, seen), is_selected, form, query)
+        return Lines(lines, query.timeout_s, self._open)
 
     async def _lines(
         self,
         resource: Resource,
         seen: tuple[int, Snapshot],
         is_selected: Callable[[KubeObject], bool],
-        line: Callable[[str, KubeObject], bytes],
+        form: requests.Form,
         query: Query,
     ) -> AsyncGenerator[bytes]:
         begin, first = seen
@@ -82,15 +78,13 @@ class MemberWatches:
                     now = {name: entry for name, entry in state.items.items() if is_selected(entry[1])}
                     changes = _changes(known, now, before, later)
                     for event_type, value in changes:
-                        yield line(event_type, value)
+                        yield rendering.line(event_type, resource, value, form, self._clock_ms())
                     known, before = now, later
                     is_changed = is_changed or bool(changes)
                     await asyncio.sleep(0)
-                if query.bookmarks and query.initial_events:
-                    yield line("BOOKMARK", rendering.initial_end(resource, number))
+                if query.bookmarks and (query.initial_events or is_changed):
+                    yield rendering.bookmark(resource, form, number, ends_list=bool(query.initial_events))
                     query = msgspec.structs.replace(query, initial_events=False)
-                elif query.bookmarks and is_changed:
-                    yield line("BOOKMARK", rendering.bookmark(resource, number))
                 await asyncio.sleep(_POLL_SECONDS)
         except status_objects.StatusError as error:
             yield rendering.error_line(error)
