@@ -25,6 +25,17 @@ class Condition(TypedDict, total=False):
     lastProbeTime: str
 
 
+def condition(kind: str, status: str, reason: str, message: str, since: str | None) -> Condition:
+    """Return a condition of this type that has had its status since then."""
+    return {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": since,
+    }
+
+
 class OwnerReference(TypedDict):
     apiVersion: str
     kind: str

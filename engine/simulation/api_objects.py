@@ -25,7 +25,7 @@ from engine.simulation.state import MemberState, Unmanaged, Workload
 from engine.works import templates
 from events import times, vocabulary
 from events.json_values import Json, as_object, object_at, objects_at
-from events.kube_fields import OwnerReference, controlled_by
+from events.kube_fields import OwnerReference, condition, controlled_by
 from events.kube_objects import KubeObject
 
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
@@ -203,14 +203,8 @@ def _pod_status(pod: listed_statuses.Pod, containers: list[Json], since: str, un
     ``unschedulable`` is the scheduler's message for a pod that waits for a node; empty for other pods.
     """
     if unschedulable and pod.ready_ms is None and not pod.waiting and pod.phase != lists.SUCCEEDED:
-        condition = {
-            "type": "PodScheduled",
-            "status": "False",
-            "reason": "Unschedulable",
-            "message": unschedulable,
-            "lastTransitionTime": since,
-        }
-        return {"phase": pod.phase, "conditions": [condition]}
+        waiting = condition("PodScheduled", "False", "Unschedulable", unschedulable, since)
+        return {"phase": pod.phase, "conditions": [waiting]}
     reason: Json = {"reason": pod.waiting} if pod.waiting else {}
     state: Json = {"running": {"startedAt": since}} if pod.ready else {"waiting": reason}
     if pod.phase == lists.SUCCEEDED:

@@ -14,7 +14,7 @@ from engine.works import autoscalers
 from engine.works.autoscalers import Metric, Scaler
 from events import clusters, times
 from events.json_values import Json
-from events.kube_fields import Condition
+from events.kube_fields import Condition, condition
 from events.kube_objects import KubeObject
 
 _SCALED_AT: Final = "lastScaleTime"
@@ -159,10 +159,4 @@ def _current(metric: Metric, load: int, count: int, requests: dict[str, int]) ->
 
 
 def _condition(workload: Workload, kind: str, reason: str, message: str, *, well: bool) -> Condition:
-    return {
-        "type": kind,
-        "status": "True" if well else "False",
-        "reason": reason,
-        "message": message,
-        "lastTransitionTime": times.to_seconds_text(workload.created_ms),
-    }
+    return condition(kind, str(well), reason, message, times.to_seconds_text(workload.created_ms))

@@ -11,6 +11,7 @@ from engine.simulation.specs import uid
 from engine.simulation.state import MemberState, Workload
 from events import times
 from events.json_values import Json
+from events.kube_fields import condition
 from events.kube_objects import KubeObject
 from events.validation.kinds_table import RELEASE
 
@@ -170,13 +171,7 @@ def _derived(state: MemberState, created_ms: int) -> Iterator[KubeObject]:
     for index, allocatable in enumerate(itertools.islice(amounts, NODES_MAX)):
         name = name_of(state, index)
         labels = _labels(state, name)
-        ready = {
-            "type": "Ready",
-            "status": "True",
-            "reason": "KubeletReady",
-            "message": "simulated",
-            "lastTransitionTime": created,
-        }
+        ready = condition("Ready", "True", "KubeletReady", "simulated", created)
         yield KubeObject(
             {
                 "apiVersion": "v1",

@@ -15,7 +15,7 @@ from engine.simulation import (
 from engine.simulation.state import MemberState, Workload
 from events import times, vocabulary
 from events.json_values import Json, decoded
-from events.kube_fields import Condition
+from events.kube_fields import Condition, condition
 
 _PHASES: Final = {
     ("v1", "Namespace"): {"phase": "Active"},
@@ -126,14 +126,7 @@ def _job_status(workload: Workload) -> _JobStatus:
 
 
 def _job_condition(kind: str, reason: str, message: str, since: str) -> Condition:
-    return {
-        "type": kind,
-        "status": "True",
-        "reason": reason,
-        "message": message,
-        "lastProbeTime": since,
-        "lastTransitionTime": since,
-    }
+    return {**condition(kind, "True", reason, message, since), "lastProbeTime": since}
 
 
 def _pod_status(cluster: str, workload: Workload) -> _PodStatus:
@@ -240,11 +233,4 @@ def _progress(workload: Workload) -> Condition:
 
 def _condition(kind: str, status: str, reason: str, message: str, since_ms: int) -> Condition:
     since = times.to_seconds_text(since_ms)
-    return {
-        "type": kind,
-        "status": status,
-        "reason": reason,
-        "message": message,
-        "lastTransitionTime": since,
-        "lastUpdateTime": since,
-    }
+    return {**condition(kind, status, reason, message, since), "lastUpdateTime": since}

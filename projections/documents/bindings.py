@@ -9,7 +9,7 @@ from engine.domain import marks
 from engine.domain.bindings import SUCCESS, Claim
 from engine.domain.workload_groups import GroupLabel
 from events import decisions, keys, shapes
-from events.kube_fields import Condition, ObjectMeta, controlled_by
+from events.kube_fields import Condition, ObjectMeta, condition, controlled_by
 from events.kube_objects import KubeObject
 from events.validation.known_kinds import WORK_GROUP
 from projections.bindings import Binding, Status
@@ -285,23 +285,15 @@ def _conditions(binding: Binding) -> list[Condition]:
 
 def _scheduled(binding: Binding) -> Condition:
     is_success = binding.condition == SUCCESS
-    return {
-        "type": "Scheduled",
-        "status": "True" if is_success else "False",
-        "reason": binding.condition,
-        "message": "Binding has been scheduled successfully." if is_success else binding.message,
-        "lastTransitionTime": instant(binding.condition_since_ms),
-    }
+    message = "Binding has been scheduled successfully." if is_success else binding.message
+    since = instant(binding.condition_since_ms)
+    return condition("Scheduled", str(is_success), binding.condition, message, since)
 
 
 def _fully_applied(status: Status) -> Condition:
-    done = status.fully_applied
-    return {
-        "type": _FULLY_APPLIED,
-        "status": "True" if done else "False",
-        "reason": "FullyAppliedSuccess" if done else "FullyAppliedFailed",
-        "message": "All works have been successfully applied"
-        if done
-        else "Failed to apply all works, see status.aggregatedStatus for details",
-        "lastTransitionTime": instant(status.since_ms),
-    }
+    if status.fully_applied:
+        reason, message = "FullyAppliedSuccess", "All works have been successfully applied"
+    else:
+        reason = "FullyAppliedFailed"
+        message = "Failed to apply all works, see status.aggregatedStatus for details"
+    return condition(_FULLY_APPLIED, str(status.fully_applied), reason, message, instant(status.since_ms))

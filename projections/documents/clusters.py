@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 from engine.domain.clusters import Spec
 from events import clusters as events
 from events import keys, shapes, times
-from events.kube_fields import Condition, ManagedFieldsEntry, ObjectMeta
+from events.kube_fields import Condition, ManagedFieldsEntry, ObjectMeta, condition
 from events.kube_objects import KubeObject
 from events.validation import known_kinds
 from projections.clusters import Cluster
@@ -221,14 +221,9 @@ def _status(cluster: Cluster) -> _Status:
     conditions: list[Condition] = []
     health = cluster.health
     if health is not None:
-        condition: Condition = {
-            "type": "Ready",
-            "status": health.status,
-            "reason": health.reason,
-            "message": health.message,
-            "lastTransitionTime": instant(health.since_ms),
-        }
-        conditions += [condition, _enablements_condition(cluster)]
+        since = instant(health.since_ms)
+        conditions.append(condition("Ready", health.status, health.reason, health.message, since))
+        conditions.append(_enablements_condition(cluster))
     conditions += [_condition(reported) for reported in cluster.conditions]
     if conditions:
         status["conditions"] = conditions
@@ -236,25 +231,18 @@ def _status(cluster: Cluster) -> _Status:
 
 
 def _condition(reported: events.ClusterCondition) -> Condition:
-    return {
-        "type": reported.type,
-        "status": reported.status,
-        "reason": reported.reason,
-        "message": reported.message,
-        "lastTransitionTime": instant(reported.last_transition_ms or 0),
-    }
+    since = instant(reported.last_transition_ms or 0)
+    return condition(reported.type, reported.status, reported.reason, reported.message, since)
 
 
 def _enablements_condition(cluster: Cluster) -> Condition:
     """The condition CompleteAPIEnablements: False if the served kinds are unknown; then built-in ones are assumed."""
     is_known = bool(cluster.spec.apis)
-    return {
-        "type": "CompleteAPIEnablements",
-        "status": str(is_known),
-        "reason": "Complete" if is_known else "Empty",
-        "message": f"collected {'complete' if is_known else 'empty'} APIEnablements from the cluster",
-        "lastTransitionTime": instant(cluster.head.created_ms),
-    }
+    reason = "Complete" if is_known else "Empty"
+    message = f"collected {reason.lower()} APIEnablements from the cluster"
+    return condition(
+        "CompleteAPIEnablements", str(is_known), reason, message, instant(cluster.head.created_ms)
+    )
 
 
 def _summary(capacity: events.CapacityReported) -> _ResourceSummary:

@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct
 from engine.domain import federated_quotas, marks, namespaces, replica_fields
 from events import decisions, shapes, vocabulary
 from events.json_values import DECODING_ERRORS, Json, as_object, object_at
-from events.kube_fields import Condition, ObjectMeta, OwnerReference, controlled_by
+from events.kube_fields import Condition, ObjectMeta, OwnerReference, condition, controlled_by
 from events.kube_objects import KubeObject
 from projections.documents import field_owners
 from projections.documents.member_statuses import apply_failure_message, member_status
@@ -231,25 +231,21 @@ def _manifest(work: Work, template: ObjectRow) -> KubeObject:
 
 
 def _status(work: Work) -> _Status:
-    dispatching: Condition = {
-        "type": "Dispatching",
-        "status": "False" if work.suspended else "True",
-        "reason": "SuspendDispatching" if work.suspended else "Dispatching",
-        "message": dispatching_message(is_suspended=work.suspended),
-        "lastTransitionTime": instant(work.dispatching_ms),
-    }
+    dispatching = condition(
+        "Dispatching",
+        str(not work.suspended),
+        "SuspendDispatching" if work.suspended else "Dispatching",
+        dispatching_message(is_suspended=work.suspended),
+        instant(work.dispatching_ms),
+    )
     member = work.member
     if member is None:
         return {"conditions": [dispatching]}
-    applied: Condition = {
-        "type": "Applied",
-        "status": "True" if member.applied else "False",
-        "reason": "AppliedSuccessful" if member.applied else "AppliedFailed",
-        "message": "Manifest has been successfully applied"
-        if member.applied
-        else apply_failure_message(member),
-        "lastTransitionTime": instant(work.applied_ms),
-    }
+    if member.applied:
+        reason, message = "AppliedSuccessful", "Manifest has been successfully applied"
+    else:
+        reason, message = "AppliedFailed", apply_failure_message(member)
+    applied = condition("Applied", str(member.applied), reason, message, instant(work.applied_ms))
     return {"conditions": [applied, dispatching], "manifestStatuses": [_manifest_status(work, member)]}
 
 
