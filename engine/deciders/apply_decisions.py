@@ -53,23 +53,20 @@ def apply(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
             | decisions.TemplateMarked()
             | decisions.ClaimRefused()
             | decisions.BindingSuspended()
+            | decisions.DependenciesDistributed()
+            | decisions.BindingRequired()
         ):
-            _apply_claim(shard, shard.bindings[data.key], data)
+            _apply_to_binding(shard, shard.bindings[data.key], data)
         case decisions.EvictionStarted() | decisions.EvictionFinished():
             _apply_eviction(shard.bindings[data.key], data)
         case preemption_decisions.CapacityWanted() | preemption_decisions.PreemptionDecided():
             _apply_capacity_request(shard, data)
         case decisions.BindingWithdrawn():
             _withdraw(shard, data, (term, step))
-        case decisions.DependenciesDistributed() | decisions.BindingRequired():
-            _apply_dependencies(shard, data)
-        case (
-            quota_decisions.QuotaClaimed()
-            | quota_decisions.QuotaDecided()
-            | group_decisions.GroupClaimed()
-            | group_decisions.GroupDecided()
-        ):
-            _apply_share(shard, data)
+        case quota_decisions.QuotaClaimed() | quota_decisions.QuotaDecided():
+            quota_ledgers.apply(shard, data)
+        case group_decisions.GroupClaimed() | group_decisions.GroupDecided():
+            group_ledgers.apply(shard, data)
         case rebalance_decisions.RebalancerDecision():
             _apply_rebalance(shard, data)
         case cluster_decisions.ClusterDecision():
@@ -129,20 +126,6 @@ def _may_preempt(binding: Binding) -> bool:
     )
 
 
-def _apply_share(
-    shard: ShardState,
-    data: quota_decisions.QuotaClaimed
-    | quota_decisions.QuotaDecided
-    | group_decisions.GroupClaimed
-    | group_decisions.GroupDecided,
-) -> None:
-    match data:
-        case quota_decisions.QuotaClaimed() | quota_decisions.QuotaDecided():
-            quota_ledgers.apply(shard, data)
-        case _:
-            group_ledgers.apply(shard, data)
-
-
 def shown_digest(status: decisions.StatusAggregated) -> str:
     """Return a digest that identifies the content of an aggregated status."""
     # Sorted, as recorded: a recovered shard computes the same digest from the decoded record.
@@ -150,17 +133,7 @@ def shown_digest(status: decisions.StatusAggregated) -> str:
     return hashlib.blake2b(encoded, digest_size=8).hexdigest()
 
 
-def _apply_claim(
-    shard: ShardState,
-    binding: Binding,
-    data: decisions.BindingDeclared
-    | decisions.BindingClaimed
-    | decisions.BindingReleased
-    | decisions.PriorityResolved
-    | decisions.TemplateMarked
-    | decisions.ClaimRefused
-    | decisions.BindingSuspended,
-) -> None:
+def _apply_to_binding(shard: ShardState, binding: Binding, data: decisions.BindingDecision) -> None:
     bindings.apply(binding, data)
     match data:
         case decisions.ClaimRefused():
@@ -186,6 +159,14 @@ def _apply_claim(
             shard.placements.setdefault(binding.claim.placement, data.placement)
             if not binding.claim.is_scheduled_here:
                 _unblock(binding)
+        case decisions.DependenciesDistributed():
+            binding.distributed = data if data.dependencies else None
+        case decisions.BindingRequired():
+            terms = (
+                (requirer.by, Terms(requirer.clusters, requirer.overwrites, requirer.preserves))
+                for requirer in data.required_by
+            )
+            needs.apply(shard, data.key, terms)
         case _:
             return
 
@@ -202,22 +183,6 @@ def _apply_capacity_request(
             request.has_victims = bool(data.victims)
             request.again_ms = data.again_ms
             request.offers = {}
-
-
-def _apply_dependencies(
-    shard: ShardState, data: decisions.DependenciesDistributed | decisions.BindingRequired
-) -> None:
-    binding = shard.bindings[data.key]
-    match data:
-        case decisions.DependenciesDistributed():
-            binding.distributed = data if data.dependencies else None
-        case decisions.BindingRequired():
-            bindings.apply(binding, data)
-            terms = (
-                (requirer.by, Terms(requirer.clusters, requirer.overwrites, requirer.preserves))
-                for requirer in data.required_by
-            )
-            needs.apply(shard, data.key, terms)
 
 
 def _withdraw(shard: ShardState, data: decisions.BindingWithdrawn, version: tuple[int, int]) -> None:
