@@ -14,7 +14,6 @@ from engine.text_lines import Lines
 
 FAILED: Final = b"failed "
 MODULE: Final = "engine.process.plans"
-_LENGTH_BYTES: Final = 8
 READ_BYTES: Final = 1 << 20
 
 
@@ -26,14 +25,16 @@ class Request(Struct, frozen=True, kw_only=True):
 
 
 def encoded(request: Request) -> bytes:
-    content = msgspec.json.encode(request)
-    return len(content).to_bytes(_LENGTH_BYTES) + content
+    return msgspec.json.encode(request) + b"\n"
 
 
 def receive(connection: socket.socket) -> Request:
     """Read a question; raises EOFError if the connection ends before it is complete."""
-    length = int.from_bytes(_exactly(connection, _LENGTH_BYTES))
-    return msgspec.json.decode(_exactly(connection, length), type=Request)
+    with connection.makefile("rb") as stream:
+        line = stream.readline()
+    if not line.endswith(b"\n"):
+        raise EOFError
+    return msgspec.json.decode(line, type=Request)
 
 
 async def answer(reader: asyncio.StreamReader, progress: Callable[[int], None]) -> bytes:
@@ -51,12 +52,3 @@ async def answer(reader: asyncio.StreamReader, progress: Callable[[int], None]) 
             else:
                 return line
     raise EOFError
-
-
-def _exactly(connection: socket.socket, length: int) -> bytes:
-    content = bytearray()
-    while len(content) < length:
-        if not (more := connection.recv(min(length - len(content), READ_BYTES))):
-            raise EOFError
-        content += more
-    return bytes(content)
