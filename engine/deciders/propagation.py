@@ -4,10 +4,11 @@ A claim holds until its policy is deleted, changes so that it no longer selects 
 Then the best other policy claims the template, or the binding is released and its workload keeps running. If the
 template changes so that its policy no longer selects it, the claim and the placement stay, as in Karmada. Deleting
 the template withdraws the binding from all clusters. A change of a lazy policy takes effect at the next write of the
-template; but a lazy policy that preempts another one sets its labels and annotations on the template at once. An
-imported template keeps an older placement of its lazy policy until the template's next write. A policy whose
-PriorityClass does not exist is not applied until the class is created. Until then, an existing binding stays as it
-is, and a new one is not declared.
+template; but a lazy policy that preempts another one sets its labels and annotations on the template at once, and when
+the claim of a policy ends, the best other policy claims the template at once even if it is lazy. An imported template
+keeps an older placement of its lazy policy until the template's next write. A policy whose PriorityClass does not
+exist is not applied until the class is created. Until then, an existing binding stays as it is, and a new one is not
+declared.
 """
 
 from typing import Final
@@ -53,7 +54,9 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[bool]:
         if outcome in {Outcome.HELD, Outcome.PREEMPTED}:
             yield from _mark(binding, chosen if outcome == Outcome.PREEMPTED else None)
             return False
-        chosen = None
+        # As in Karmada: the end of a claim changes the template's labels, which counts as a write of the template.
+        if binding.claim is None or binding.marked is not None:
+            chosen = None
     if chosen is None:
         if binding.claim is not None:
             yield decisions.BindingReleased(

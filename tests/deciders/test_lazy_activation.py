@@ -2,7 +2,7 @@
 
 import pytest
 
-from events import decisions
+from events import decisions, shapes
 from tests.builders.inputs import deployment, joined, key, policy, policy_deleted, tainted
 from tests.builders.manifests import on, selector
 from tests.deciders.story import Story
@@ -88,11 +88,32 @@ async def test_immediately_preempting_policy_names_the_preempted_one(story: Stor
     assert [claim.preempted and claim.preempted.name for claim in claims] == [None, "p"]
 
 
-async def test_workload_is_released_even_if_a_lazy_policy_would_claim_it(story: Story) -> None:
-    await story.submit(policy("p", on("member1")), deployment("web", 2))
+@pytest.mark.parametrize("activation", ["", "Lazy"])
+@pytest.mark.parametrize("end", [policy_deleted("p"), policy("p", on("member1"), selector("other"))])
+async def test_lazy_policy_claims_at_once_when_the_claim_of_another_policy_ends(
+    story: Story, end: shapes.Event, activation: str
+) -> None:
+    """As in Karmada, where the end of a claim changes the labels of the template."""
+    former = policy("p", on("member1"), priority=5, activationPreference=activation)
+    await story.submit(former, deployment("web", 2))
     await story.submit(policy("q", on("member2"), activationPreference="Lazy"))
-    await story.submit(policy_deleted("p"))
-    assert [released.policy.name for released in await story.recorded(decisions.BindingReleased)] == ["p"]
+    assert story.placed(WEB) == {"member1": 2}
+    await story.submit(end)
+    assert story.placed(WEB) == {"member2": 2}
+    assert await story.recorded(decisions.BindingReleased) == []
+
+
+@pytest.mark.parametrize("first", ["deletion", "lazy policy"])
+async def test_released_workload_waits_for_a_write_before_a_lazy_policy_places_it(
+    story: Story, first: str
+) -> None:
+    """A lazy policy that is created after the release, or has marked the template before it, does not place it."""
+    lazy = policy(
+        "q", on("member2"), selector("web"), priority=5, preemption="Always", activationPreference="Lazy"
+    )
+    await story.submit(policy("p", on("member1")), deployment("web", 2))
+    for change in (policy_deleted("p"), lazy) if first == "deletion" else (lazy, policy_deleted("p")):
+        await story.submit(change)
     assert await story.replicas(WEB) == {"member1": 2}
     await story.submit(deployment("web", 3))
     assert story.placed(WEB) == {"member2": 3}
