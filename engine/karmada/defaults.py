@@ -1,6 +1,7 @@
 """Defaults of the Karmada kinds, as Karmada's API server and admission webhooks set them.
 
-Labels, finalizers and ids that the fold derives are not added here.
+Labels, finalizers and ids that the fold derives are not added here. A policy's ``placement`` and an OverridePolicy's
+``overriders`` are never absent, so that clients can patch their fields.
 """
 
 from typing import Final
@@ -17,7 +18,6 @@ from events.validation import kind_schemas, known_kinds
 
 _POLICY: Final = "policy.karmada.PropagationSpec"
 _GRACE_SECONDS: Final = 600
-_OVERRIDE_KINDS: Final = ("OverridePolicy", "ClusterOverridePolicy")
 
 
 _LEFT_TO_POLICIES: Final = TolerationSeconds()
@@ -37,8 +37,9 @@ def with_defaults(
     match value.api_version:
         case known_kinds.POLICY_GROUP if kind in policies.KINDS:
             return _policy(default_tolerations.with_tolerations(value, tolerated))
-        case known_kinds.POLICY_GROUP if kind in _OVERRIDE_KINDS:
-            return _selected(value)
+        case known_kinds.POLICY_GROUP if kind == "OverridePolicy":
+            selected = _selected(value)
+            return selected.with_fields({"spec": {"overriders": {}, **selected.object_at("spec")}})
         case known_kinds.CLUSTER_GROUP if kind == "Cluster" and now_ms is not None:
             return _cluster(value, now_ms)
         case _:
@@ -47,7 +48,7 @@ def with_defaults(
 
 def _policy(value: KubeObject) -> KubeObject:
     filled = _static(_selected(value).object_at("spec"), _POLICY)
-    placement = as_object(filled.get("placement"))
+    placement = as_object(filled.setdefault("placement", {}))
     if placement is not None:
         filled["placement"] = _placement(placement)
     # ``_static`` has copied the object, so it may be changed in place.

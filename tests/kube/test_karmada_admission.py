@@ -41,11 +41,17 @@ def test_policy_gets_defaults() -> None:
     assert _filled(_policy()) == {
         "resourceSelectors": [{**SELECTOR, "namespace": "shop"}],
         "conflictResolution": "Abort",
+        "placement": {},
         "preemption": "Never",
         "priority": 0,
         "schedulerName": "default-scheduler",
     }
     assert _filled(_policy("ClusterPropagationPolicy"))["resourceSelectors"] == [SELECTOR]
+
+
+def test_only_namespaced_override_policies_get_empty_overriders() -> None:
+    assert _filled(_policy("OverridePolicy", overrideRules=[]))["overriders"] == {}
+    assert "overriders" not in _filled(_policy("ClusterOverridePolicy", overrideRules=[]))
 
 
 def test_placement_gets_defaults() -> None:
