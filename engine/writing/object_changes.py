@@ -202,7 +202,7 @@ class Removal(Struct, frozen=True, kw_only=True):
             return Mutated(action=Action.DELETED, value=live, events=(event,))
         marks_of_deletion = {
             "deletionTimestamp": times.to_seconds_text(self.now_ms),
-            "deletionGracePeriodSeconds": 0,
+            **({} if self.target.route == "namespace" else {"deletionGracePeriodSeconds": 0}),
             "generation": _generation(stored) + 1,
         }
         value = live if is_marked else live.with_metadata(marks_of_deletion)

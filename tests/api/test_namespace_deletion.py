@@ -54,6 +54,7 @@ async def test_deletion_of_a_namespace_returns_the_terminating_namespace_also_as
         assert services.log.last_number() == before
         assert (dry["kind"], dry["metadata"]["name"]) == ("Namespace", "leaving")
         assert dry["metadata"]["deletionTimestamp"]
+        assert "deletionGracePeriodSeconds" not in dry["metadata"]
         removed = (await kube.delete(f"{NAMESPACES}/leaving")).json()
         assert removed["status"] == {"phase": "Terminating"}
         assert removed == (await kube.get(f"{NAMESPACES}/leaving")).json()
