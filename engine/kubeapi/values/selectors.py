@@ -42,17 +42,8 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defa
 
     def matches(self, values: Sequence[str]) -> bool:
         """Return whether the values of the key satisfy the condition; pass no values for an absent key."""
-        match self.operator:
-            case Operator.IN:
-                return any(value in self.values for value in values)
-            case Operator.NOT_IN:
-                return not any(value in self.values for value in values)
-            case Operator.EXISTS:
-                return bool(values)
-            case Operator.DOES_NOT_EXIST:
-                return not values
-            case _:
-                return False
+        met = (is_met(self.operator, value, self.values) for value in values or (None,))
+        return all(met) if self.operator == Operator.NOT_IN else any(met)
 
 
 class LabelSelector(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
