@@ -144,14 +144,3 @@ def test_every_type_and_field_has_a_description(group: str, version: str) -> Non
         described = {field for field, schema in properties.items() if object_at(schema).get("description")}
         assert component.get("description"), name
         assert properties.keys() - described == set(), name
-
-
-@pytest.mark.parametrize(("group", "version"), GROUPS)
-def test_every_description_has_a_field(group: str, version: str) -> None:
-    for name, component in components(group, version):
-        properties = object_at(component, "properties")
-        assert openapi.description_of(name).fields.keys() <= properties.keys() | {
-            "apiVersion",
-            "kind",
-            "metadata",
-        }

@@ -6,26 +6,13 @@ of its definition. Only the Karmada groups and Reballast's own have descriptions
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from functools import cache
 from typing import Final
-
-from msgspec import Struct
 
 from engine.kubeapi.schema.resources import Catalogue, Resource
 from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Named, Scalar, Schema
 from engine.kubeapi.schema.types.parsing import named
-from events.json_values import Json, canonical_json, list_at, object_at
+from events.json_values import Json, as_text, at, canonical_json, list_at, object_at
 from events.validation import kind_schemas, kinds_table
-
-
-class Meaning(Struct, frozen=True):
-    """Description of a type and, by name, of its fields."""
-
-    text: str = ""
-    fields: Mapping[str, str] = {}
-
-
-_NOTHING: Final = Meaning()
 
 _SCALARS: Final[Mapping[str, Json]] = {
     "str": {"type": "string"},
@@ -199,17 +186,14 @@ def _list(schema: ListOf, schemas: Json) -> Json:
 
 
 def _fields(fields: Fields, schemas: Json) -> Json:
-    meaning = description_of(fields.name)
+    described = kind_schemas.types().get(fields.name, {})
     properties: Json = {}
     for name, field in fields.fields.items():
         written = _written(field.schema, schemas)
         if field.default is not None:
             written = {**written, "default": field.default}
-        described = meaning.fields.get(name)
-        properties[name] = {**written, "description": described} if described else written
-    result: Json = {"type": "object", "properties": properties}
-    if meaning.text:
-        result["description"] = meaning.text
+        properties[name] = {**written, **_description(at(described, "properties", name))}
+    result: Json = {"type": "object", "properties": properties, **_description(described)}
     required = [name for name, field in fields.fields.items() if field.required]
     if required:
         result["required"] = required
@@ -220,14 +204,6 @@ def _fields(fields: Fields, schemas: Json) -> Json:
     return result
 
 
-@cache
-def description_of(name: str) -> Meaning:
-    """Return the description of a type; empty if there is none."""
-    written = kind_schemas.types().get(name, {})
-    if "description" not in written:
-        return _NOTHING
-    fields = object_at(written, "properties")
-    return Meaning(
-        str(written["description"]),
-        {field: str(object_at(field_schema)["description"]) for field, field_schema in fields.items()},
-    )
+def _description(written: object) -> dict[str, str]:
+    text = as_text(at(written, "description"))
+    return {"description": text} if text else {}
