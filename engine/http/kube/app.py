@@ -162,7 +162,7 @@ def create_app(
     guard = authorizer.check_request
     api = KubeApi(
         plane,
-        Watching(services, plane, clock_ms, bounds),
+        Watching(services, plane, clock_ms, bounds).answer,
         WriteHandlers(writing.write, deletions.delete, deletions.delete_all),
         clock_ms,
         parts={

@@ -24,6 +24,9 @@ Verb = Callable[[Request, Resource, ApiPath], Awaitable[Response]]
 Part = Callable[[Request, Resource, ApiPath], Awaitable[Response | str]]
 """A handler of a subresource. If it returns a path, the API answers as if the request were for that path."""
 
+Watch = Callable[[Resource, ApiPath, requests.Query, requests.Form, ObjectFilter], Awaitable[Response]]
+"""A function that returns the response to a watch; it raises StatusError."""
+
 Guard = Callable[[Request, ApiPath | None, str], Awaitable[None]]
 """A function that raises StatusError if the user may not send the request.
 
@@ -74,21 +77,6 @@ class Plane(Protocol):
         ...
 
 
-class Watches(Protocol):
-    """The watches of an API."""
-
-    async def answer(
-        self,
-        resource: Resource,
-        api_path: ApiPath,
-        query: requests.Query,
-        form: requests.Form,
-        fits: ObjectFilter,
-    ) -> Response:
-        """The response to a watch; raises StatusError."""
-        ...
-
-
 class WriteHandlers(Struct, frozen=True):
     """The write requests of an API. All raise StatusError.
 
@@ -120,7 +108,7 @@ class KubeApi:
     def __init__(
         self,
         plane: Plane,
-        watches: Watches,
+        watch: Watch,
         writes: WriteHandlers | None,
         clock_ms: Callable[[], int],
         parts: Mapping[tuple[str, str], Part] | None = None,
@@ -128,7 +116,7 @@ class KubeApi:
         guard: Guard | None = None,
     ) -> None:
         self._plane = plane
-        self._watches = watches
+        self._watch = watch
         self._writes = writes
         self._clock_ms = clock_ms
         self._parts = parts or {}
@@ -233,7 +221,7 @@ class KubeApi:
                 # Watches over WebSockets are not served. After a 200, the client of fabric8 watches over HTTP at once;
                 # after a 503 it first repeats the request for minutes. It reads the body to its end, so it is empty.
                 return Response()
-            return await self._watches.answer(
+            return await self._watch(
                 resource, api_path, query, form, ObjectFilter(resource, query, api_path.name)
             )
         if api_path.name:

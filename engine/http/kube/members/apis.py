@@ -158,7 +158,7 @@ class MemberApis:
         writes = MemberWrites(plane, self._clock_ms, rights)
         return KubeApi(
             plane,
-            MemberWatches(plane, self._clock_ms, self._reads.stopping),
+            MemberWatches(plane, self._clock_ms, self._reads.stopping).answer,
             WriteHandlers(writes.write, writes.delete, writes.delete_all),
             self._clock_ms,
             parts={

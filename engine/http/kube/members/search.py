@@ -206,7 +206,8 @@ class Proxying:
         self._member_api = member_api
         self._guard = guard
         self._found = _SelectedObjects(plane, members, began_ms=clock_ms())
-        self._api = KubeApi(self._found, MemberWatches(self._found, clock_ms, stopping), None, clock_ms)
+        watches = MemberWatches(self._found, clock_ms, stopping)
+        self._api = KubeApi(self._found, watches.answer, None, clock_ms)
 
     async def answer(self, request: Request, resource: Resource, api_path: ApiPath) -> Response | str:
         """Handle a request for the path after ``proxy``, or return a path of the control plane; raises StatusError."""
