@@ -27,10 +27,6 @@ _DEPTH_MAX: Final = 128
 _KINDS: Final = ("f:", "k:", "v:", "i:")
 
 
-class FieldSetError(ValueError):
-    """A value that is not valid FieldsV1."""
-
-
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
 ANCIENT_CHANGES: Final = "ancient-changes"
@@ -42,7 +38,7 @@ _UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\xa0]")
 
 
 class ManagedFieldsError(ValueError):
-    """Malformed ``managedFields``; the message names the entry and the reason."""
+    """Malformed ``managedFields``, or a part of them; the message names the place and the reason."""
 
 
 class Manager(Struct, frozen=True, kw_only=True, order=True):
@@ -85,7 +81,7 @@ def fields_v1(fields: FieldSet) -> FieldsV1:
 
 
 def field_set(value: object) -> FieldSet:
-    """Return the set that a FieldsV1 value describes; raises FieldSetError if it is malformed or too deep."""
+    """Return the set that a FieldsV1 value describes; raises ManagedFieldsError if it is malformed or too deep."""
     # Iterative and with a depth limit, because managedFields come from clients.
     result: set[Path] = set()
     waiting: list[tuple[object, Path]] = [(value, ())]
@@ -93,7 +89,7 @@ def field_set(value: object) -> FieldSet:
         at, path = waiting.pop()
         fields = as_object(at)
         if fields is None or len(path) > _DEPTH_MAX:
-            raise FieldSetError(f"FieldsV1 has no object, or is too deep, at {shown_path(path[:3])}")
+            raise ManagedFieldsError(f"FieldsV1 has no object, or is too deep, at {shown_path(path[:3])}")
         if not fields and path:
             result.add(path)
         for step, below in fields.items():
@@ -104,7 +100,7 @@ def field_set(value: object) -> FieldSet:
             elif step.startswith(_KINDS):
                 waiting.append((below, (*path, step)))
             else:
-                raise FieldSetError(f"{step[:40]!r} is no step of FieldsV1")
+                raise ManagedFieldsError(f"{step[:40]!r} is no step of FieldsV1")
     return frozenset(result)
 
 
@@ -210,7 +206,7 @@ def read(value: KubeObject) -> Owners:
         )
         try:
             fields = field_set(entry.get("fieldsV1", {}))
-        except FieldSetError as error:
+        except ManagedFieldsError as error:
             raise ManagedFieldsError(f"managedFields[{index}].fieldsV1: {error}") from None
         owned = Owned(
             fields=fields, api_version=as_text(entry.get("apiVersion")), time=as_text(entry.get("time"))
@@ -229,7 +225,7 @@ def renamed(value: KubeObject, rename: Callable[[Path], Path]) -> KubeObject:
         entry = object_at(item)
         try:
             fields = field_set(entry.get("fieldsV1", {}))
-        except FieldSetError:
+        except ManagedFieldsError:
             entries.append(entry)
             continue
         named = frozenset(rename(path) for path in fields)

@@ -150,8 +150,7 @@ def applied(
     result = object_at(merged(current, _without_untouched(applied_fields, write), schema))
     if before is not None:
         result = _without_unowned(result, schema, before.fields, after)
-    differences = _differences(content_by_path(current, schema), content_by_path(result, schema))
-    changes = _filtered(differences, write)
+    changes = _changes(content_by_path(current, schema), content_by_path(result, schema), write)
     after = _taken(after, write.manager, changes, force=force)
     # Drop empty values only now: until here, an applied null or empty value has an owner, and replaces the value of
     # another manager.
@@ -192,7 +191,7 @@ def owners_after_update(live: KubeObject | None, new: KubeObject, schema: Schema
     earlier = blank(schema) if live is None else managed_fields.replaced(live, None).document
     before_it = content_by_path(earlier, schema)
     after_it = content_by_path(managed_fields.replaced(new, None).document, schema)
-    changes = _filtered(_differences(before_it, after_it), write)
+    changes = _changes(before_it, after_it, write)
     owners = _taken(owners, write.manager, changes, force=True)
     touched = (changes.added | changes.modified) - _UNOWNED
     before = owners.get(write.manager)
@@ -328,28 +327,16 @@ def _without_unowned(result: Json, schema: Schema, before: FieldSet, owners: Own
     return object_at(without(result, schema, removed))
 
 
-def _differences(first: Mapping[Path, object], second: Mapping[Path, object]) -> _Changes:
-    return _Changes(
-        added=frozenset(second.keys() - first.keys()),
-        modified=frozenset(
-            path for path, value in second.items() if path in first and _is_changed(first[path], value)
-        ),
-        removed=frozenset(first.keys() - second.keys()),
-    )
+def _changes(first: Mapping[Path, object], second: Mapping[Path, object], write: Write) -> _Changes:
+    modified = (path for path, value in second.items() if path in first and _is_changed(first[path], value))
+    paths = (second.keys() - first.keys(), modified, first.keys() - second.keys())
+    return _Changes(*(managed_fields.without_subtrees(frozenset(part), write.untouched) for part in paths))
 
 
 def _is_changed(old: object, new: object) -> bool:
     """Whether the value of a leaf changed; False for containers, because their parts are compared instead."""
     return not (
         old is OWNED_ENTRY or old is CONTAINER or new is OWNED_ENTRY or new is CONTAINER or same(old, new)
-    )
-
-
-def _filtered(changes: _Changes, write: Write) -> _Changes:
-    return _Changes(
-        added=managed_fields.without_subtrees(changes.added, write.untouched),
-        modified=managed_fields.without_subtrees(changes.modified, write.untouched),
-        removed=managed_fields.without_subtrees(changes.removed, write.untouched),
     )
 
 
