@@ -47,16 +47,13 @@ def _operation(operation: Json) -> Json:
     schema = _schema(content.get("schema"))
     is_patch = operation.get("x-kubernetes-action") == "patch"
     body = {"name": "body", "in": "body", "required": True, "schema": {} if is_patch else schema}
-    query = ({"name": parameter["name"], "in": "query", "type": "string"} for parameter in _query(operation))
+    parameters = objects_at(operation, "parameters")
+    query = ({"name": parameter["name"], "in": "query", "type": "string"} for parameter in parameters)
     return {
         **operation,
         "parameters": [body, *query],
         "responses": {"200": {"description": "OK", "schema": schema}},
     }
-
-
-def _query(operation: Json) -> list[Json]:
-    return objects_at(operation, "parameters")
 
 
 def _schema(written: object) -> Json:
