@@ -1,17 +1,13 @@
 """Reader of concatenated JSON documents, strict about duplicate keys, numbers, depth and surrogates."""
 
 import json
-import math
 import re
 from collections.abc import Iterator
-from typing import Final, NoReturn, cast
+from typing import Final, cast
 
-from engine.objects.manifest_limits import Budget, Unreadable
+from engine.objects.manifest_limits import Budget, Unreadable, fraction, integer, refuse_number
 from engine.objects.manifest_yaml import Part
 
-_INTEGER_MIN: Final = -(2**63)
-_INTEGER_MAX: Final = 2**63 - 1
-_INTEGER_CHARS_MAX: Final = 20
 _FIRST_CHAR: Final = re.compile(r"\S|\Z")
 
 
@@ -42,30 +38,6 @@ def documents(text: str, budget: Budget) -> Iterator[Part]:
             return
         yield Part(line=line, text=text, value=value)
         line += text.count("\n", start, position)
-
-
-def integer(text: str) -> int:
-    """Return an integer of at most 64 bits; raises Unreadable for larger ones."""
-    value = int(text) if len(text) <= _INTEGER_CHARS_MAX else _INTEGER_MAX + 1
-    if not _INTEGER_MIN <= value <= _INTEGER_MAX:
-        raise Unreadable(
-            "", f"the number {text[:_INTEGER_CHARS_MAX]} does not fit into 64 bits", "put it in quotes"
-        )
-    return value
-
-
-def fraction(text: str) -> float:
-    """Return a number as a float; raises Unreadable if it is not finite."""
-    value = float(text)
-    if not math.isfinite(value):
-        _not_finite(text)
-    return value
-
-
-def _not_finite(text: str) -> NoReturn:
-    raise Unreadable(
-        "", f"{text[:_INTEGER_CHARS_MAX]} is not a finite number", "put it in quotes if it is a string"
-    )
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -108,5 +80,5 @@ def _check_surrogates(text: str) -> None:
 
 
 _DECODER: Final = json.JSONDecoder(
-    object_pairs_hook=_unique, parse_int=integer, parse_float=fraction, parse_constant=_not_finite
+    object_pairs_hook=_unique, parse_int=integer, parse_float=fraction, parse_constant=refuse_number
 )

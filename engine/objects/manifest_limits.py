@@ -1,6 +1,12 @@
 """Limits on untrusted content, and the error that all readers raise."""
 
+import math
+from typing import Final, NoReturn
+
 from msgspec import Struct
+
+_INTEGER_BITS_MAX: Final = 63
+_SHOWN_CHARS_MAX: Final = 20
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -62,3 +68,24 @@ class Budget:
         """Check the depth of a value; raises Unreadable if it is too deep."""
         if depth > self.limits.depth_max:
             raise Unreadable("", f"nested deeper than {self.limits.depth_max} levels", "flatten it")
+
+
+def integer(text: str, base: int = 10) -> int:
+    """Return an integer of at most 64 bits; raises Unreadable for larger ones."""
+    value = int(text, base) if len(text) < _INTEGER_BITS_MAX else 1 << _INTEGER_BITS_MAX
+    if not -(1 << _INTEGER_BITS_MAX) <= value < 1 << _INTEGER_BITS_MAX:
+        reason = f"the number {text[:_SHOWN_CHARS_MAX]} does not fit into 64 bits"
+        raise Unreadable("", reason, "put it in quotes")
+    return value
+
+
+def fraction(text: str) -> float:
+    """Return a number as a float; raises Unreadable if it is not finite."""
+    value = float(text)
+    return value if math.isfinite(value) else refuse_number(text)
+
+
+def refuse_number(text: str) -> NoReturn:
+    """Raise Unreadable for a number that is not finite."""
+    reason = f"{text[:_SHOWN_CHARS_MAX]} is not a finite number"
+    raise Unreadable("", reason, "put it in quotes if it is a string")

@@ -7,7 +7,6 @@ its ``---`` lines, so that one broken document does not affect the others.
 """
 
 import itertools
-import math
 import re
 from collections.abc import Callable, Iterator
 from typing import Final, cast
@@ -16,7 +15,7 @@ import yaml
 from msgspec import Struct
 from yaml import events
 
-from engine.objects.manifest_limits import Budget, Limits, Unreadable
+from engine.objects.manifest_limits import Budget, Limits, Unreadable, fraction, integer, refuse_number
 from events.limits import LISTED_FIELDS_MAX
 
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -34,7 +33,6 @@ _LITERALS: Final[dict[str, object]] = {
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
 _NUMBER_STARTS: Final = frozenset("-+.0123456789")
-_INTEGER_BITS_MAX: Final = 63
 _NUMBER_CHARS_MAX: Final = 400
 _MERGE: Final = "<<"
 _UNBOUND: Final = Limits(
@@ -231,27 +229,17 @@ def plain(text: str) -> object:
     if text[0] not in _NUMBER_STARTS:
         return text
     if _DECIMAL.fullmatch(text):
-        return _integer(text, 10)
+        return integer(text)
     if _PADDED.fullmatch(text):
         reason = f"{text[:20]} is octal to some readers of YAML and decimal to others"
         raise Unreadable("", reason, "write 0o and octal digits, or decimal digits, or put it in quotes")
     if _BASED.fullmatch(text):
-        return _integer(text, 0)
+        return integer(text, 0)
     if _NOT_FINITE.fullmatch(text):
-        raise Unreadable("", f"{text} is not a finite number", "put it in quotes if it is a string")
+        refuse_number(text)
     if len(text) <= _NUMBER_CHARS_MAX and _FRACTION.fullmatch(text):
-        value = float(text)
-        if not math.isfinite(value):
-            raise Unreadable("", f"{text[:20]} is not a finite number", "put it in quotes if it is a string")
-        return value
+        return fraction(text)
     return text
-
-
-def _integer(text: str, base: int) -> int:
-    value = int(text, base) if len(text) < _INTEGER_BITS_MAX else 1 << _INTEGER_BITS_MAX
-    if not -(1 << _INTEGER_BITS_MAX) <= value < 1 << _INTEGER_BITS_MAX:
-        raise Unreadable("", f"the number {text[:20]} does not fit into 64 bits", "put it in quotes")
-    return value
 
 
 def _mergeable(value: object, path: str, line: int) -> list[dict[str, object]]:
