@@ -13,7 +13,7 @@ from engine.http.kube.members.snapshots import SnapshotPlane
 from engine.http.kube.members.watches import MemberWatches
 from engine.http.kube.requests import Form, ObjectFilter, Query
 from engine.kubeapi.schema.resources import ApiPath, Resource, control_plane
-from events.json_values import Json
+from events.json_values import Json, objects_at
 from events.kube_objects import KubeObject
 from tests.api.servers import NOW_MS, serving
 from tests.builders.manifests import config_map
@@ -21,6 +21,7 @@ from tests.builders.manifests import config_map
 pytestmark = pytest.mark.virtual_time
 
 PATH = ApiPath(group="", version="v1", plural="configmaps")
+PLAIN = Form()
 
 
 class Plane(SnapshotPlane):
@@ -117,12 +118,21 @@ async def test_watch_reports_each_version_of_an_object() -> None:
     assert [_version(event) for event in events[:3]] == versions
 
 
-async def _watched(plane: Plane, number: int, count: int) -> list[Json]:
+async def test_bookmark_in_a_table_has_no_cells() -> None:
+    plane, kind = Plane(), config_maps()
+    number, _ = await plane.snapshot(kind)
+    plane.texts = {"a": "1"}
+    (_, bookmark) = await _watched(plane, number, 2, Form(table="v1"))
+    (row,) = objects_at(bookmark, "object", "rows")
+    assert (bookmark["type"], row["cells"]) == ("BOOKMARK", [])
+
+
+async def _watched(plane: Plane, number: int, count: int, form: Form = PLAIN) -> list[Json]:
     """Return the first events of a watch from this version, those within a second."""
     kind, query = config_maps(), Query(resource_version=str(number), watch=True, bookmarks=True, timeout_s=1)
     async with serving() as services:
         watches = MemberWatches(plane, lambda: NOW_MS, services.stopping)
-        answer = await watches.answer(kind, PATH, query, Form(), ObjectFilter(kind, query))
+        answer = await watches.answer(kind, PATH, query, form, ObjectFilter(kind, query))
         return await _events(answer, count)
 
 
