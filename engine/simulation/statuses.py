@@ -180,7 +180,7 @@ def _replica_status(
             "numberMisscheduled": 0,
             "observedGeneration": generation,
         }
-    if workload.ref.kind == "ReplicaSet":
+    if workload.ref.kind in ("ReplicaSet", "ReplicationController"):
         del counts["updatedReplicas"]
         counts["fullyLabeledReplicas"] = count
         if failures:

@@ -62,3 +62,14 @@ async def test_responses_to_writes_have_the_fields_that_reads_have() -> None:
             read = object_at((await client.get(path)).json(), "spec")
             assert specs == [read, read]
             assert read
+
+
+async def test_replication_controller_counts_the_pods_with_its_labels() -> None:
+    path = f"{MEMBER}/api/v1/namespaces/default/replicationcontrollers"
+    spec: Json = {"replicas": 2, "template": manifests.pod_template("web")}
+    async with member() as client:
+        created = await client.post(path, json={"metadata": {"name": "web"}, "spec": spec})
+        assert created.status_code == 201, created.text
+        status = (await client.get(f"{path}/web")).json()["status"]
+    assert (status["replicas"], status["fullyLabeledReplicas"]) == (2, 2)
+    assert "updatedReplicas" not in status
