@@ -4,7 +4,7 @@ They are computed on request from the member's replica counts and the manifests 
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypedDict
 
 from engine.domain import marks, replica_fields
 from engine.domain.namespaces import OF_EVERY_CLUSTER, PropagatedNamespace, finalized_spec
@@ -29,6 +29,12 @@ from events.kube_fields import OwnerReference, condition, controlled_by
 from events.kube_objects import KubeObject
 
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
+
+
+class _Assignment(TypedDict):
+    hostIP: str
+    hostIPs: list[dict[str, str]]
+    startTime: str
 
 
 def workload_object(
@@ -119,14 +125,23 @@ def pods(state: MemberState, workload: Workload, manifest: KubeObject) -> Iterat
             **({"annotations": annotations} if annotations else {}),
             "ownerReferences": [owner_of_pods(state, workload)],
         }
-        placement: Json = {"nodeName": nodes.name_of(state, node_of_pods.of(pod))} if pod.ready else {}
+        node = nodes.name_of(state, node_of_pods.of(pod)) if pod.ready else ""
+        placement: Json = {"nodeName": node} if node else {}
+        status = _pod_status(pod, containers, since, unschedulable)
+        if node:
+            conditions = [
+                {"type": kind, "status": "True", "lastTransitionTime": created}
+                for kind in ("Initialized", "PodScheduled")
+            ]
+            status |= _assignment(pod.cluster, node, created)
+            status["conditions"] = [*objects_at(status, "conditions"), *conditions]
         yield KubeObject(
             {
                 "apiVersion": "v1",
                 "kind": "Pod",
                 "metadata": metadata,
                 "spec": {**spec, **priority, **placement},
-                "status": _pod_status(pod, containers, since, unschedulable),
+                "status": status,
             }
         )
 
@@ -228,6 +243,12 @@ def _pod_status(pod: listed_statuses.Pod, containers: list[Json], since: str, un
     address = addresses.of_pod(pod.cluster, pod.namespace, pod.name)
     assigned: Json = {"podIP": address, "podIPs": [{"ip": address}]} if pod.ready else {}
     return {"phase": pod.phase, **assigned, "conditions": conditions, "containerStatuses": container_statuses}
+
+
+def _assignment(cluster: str, node: str, created: str) -> _Assignment:
+    """Return the status fields of a pod that was assigned to a node at once."""
+    address = addresses.of_node(cluster, node)
+    return {"hostIP": address, "hostIPs": [{"ip": address}], "startTime": created}
 
 
 def owner_of_pods(state: MemberState, workload: Workload) -> OwnerReference:

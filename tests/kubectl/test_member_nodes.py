@@ -45,6 +45,21 @@ def test_pods_of_a_drained_node_are_evicted_and_it_gets_no_new_ones(member: Kube
     member("delete", "node", NODE, code=1)
 
 
+def test_running_pods_show_the_address_of_their_node_and_their_start(member: Kubectl) -> None:
+    member("create", "deployment", "web", "--image=nginx")
+    member("rollout", "status", "deploy", "web", "--timeout=60s")
+    (pod,) = objects_at(member.json("pods"), "items")
+    status = object_at(pod, "status")
+    node = member.json("node", str(object_at(pod, "spec")["nodeName"]))
+    (address,) = (
+        item["address"] for item in objects_at(node, "status", "addresses") if item["type"] == "InternalIP"
+    )
+    assert status["hostIP"] == address
+    assert status["startTime"] == object_at(pod, "metadata")["creationTimestamp"]
+    conditions = {str(item["type"]): item["status"] for item in objects_at(status, "conditions")}
+    assert conditions == dict.fromkeys(("Initialized", "Ready", "ContainersReady", "PodScheduled"), "True")
+
+
 def test_drain_respects_budgets_of_the_member(member: Kubectl) -> None:
     member("create", "deployment", "web", "--image=nginx", "--replicas=1")
     member("create", "pdb", "web", "--selector=app=web", "--min-available=1")
