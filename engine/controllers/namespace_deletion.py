@@ -184,8 +184,16 @@ class Namespaces:
             Target(api_version=ref.api_version, kind=ref.kind, namespace=name, name=ref.name)
             for ref in (contents if is_marked else ())
         ]
-        is_held = any(await batches.gathered(self._is_refused, targets))
-        (self._held.add if is_held else self._held.discard)(name)
+        refused = await batches.gathered(self._is_refused, targets)
+        protected = [target for target, is_refused in zip(targets, refused, strict=True) if is_refused]
+        if not protected:
+            self._held.discard(name)
+        elif name not in self._held:
+            self._held.add(name)
+            first = f"{protected[0].kind} {protected[0].name}"
+            _log.warning(
+                "protected objects keep a namespace", namespace=name, objects=len(protected), first=first
+            )
 
     async def _is_refused(self, target: Target) -> bool:
         """Delete an object of a namespace; return whether the deletion was refused because the object is protected."""

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import httpx
 import pytest
+import structlog
 
 from engine.controllers import namespace_deletion
 from engine.http.kube.app import KubeApplication, create_app
@@ -157,14 +158,22 @@ async def test_deletion_continues_if_a_protection_ends_at_another_server(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(namespace_deletion, "_SEARCH_S", 0.5)
+    everything = structlog.make_filtering_bound_logger(0)  # the loggers of the tests drop messages
+    logger = structlog.wrap_logger(None, wrapper_class=everything)
+    monkeypatch.setattr(namespace_deletion, "_log", logger)
     async with leaving() as (services, application, kube), kube_client(services) as other:
         content = f"{NAMESPACES}/leaving/configmaps/content"
         protected, free = ({"metadata": {"labels": {PROTECTED: value}}} for value in ("Always", None))
         (await kube.patch(content, json=protected, headers=MERGE)).raise_for_status()
         (await kube.delete(f"{NAMESPACES}/leaving")).raise_for_status()
+        with structlog.testing.capture_logs() as lines:
+            async with background(application.run()):
+                await asyncio.sleep(5)
+        assert [(line["namespace"], line["first"]) for line in lines if "protected" in line["event"]] == [
+            ("leaving", "ConfigMap content")
+        ]
+        assert (await kube.get(content)).status_code == 200
         async with background(application.run()):
-            await asyncio.sleep(1)
-            assert (await kube.get(content)).status_code == 200
             (await other.patch(content, json=free, headers=MERGE)).raise_for_status()
             await wait_deleted(kube, "leaving")
 
