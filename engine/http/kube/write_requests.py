@@ -78,9 +78,6 @@ class WriteRequests:
             value, written = await self._written_object(write, edit)
             warnings = write.warnings + written.mutated.warnings
             return rendering.answer(scales.scale_of(write.resource, value).document, warnings=warnings)
-        if isinstance(edit, Patch) and edit.kind == JSON_PATCH:
-            value = await self._plane.get(write.resource, write.path.namespace, write.path.name)
-            edit = structs.replace(edit, claims={} if value is None else _claims(value.metadata))
         return await self._change(write, edit)
 
     async def _status(self, write: WriteRequest, edit: RequestedEdit) -> Response:
@@ -127,6 +124,9 @@ class WriteRequests:
             return await self._change_binding(write, edit)
         if write.resource.is_event and self._event_writes is not None:
             return await self._event_writes.change(write, edit, await self._permission(write))
+        if isinstance(edit, Patch) and edit.kind == JSON_PATCH:
+            shown = await self._plane.get(write.resource, write.path.namespace, write.path.name)
+            edit = structs.replace(edit, claims={} if shown is None else _claims(shown.metadata))
         relabelling = Relabelling() if write.method != "POST" else None
         value, written = await self._written_object(write, edit, relabelling)
         is_new = write.method == "POST" or (

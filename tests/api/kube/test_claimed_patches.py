@@ -15,6 +15,7 @@ from tests.projections.logs import RecordBuilder
 from tests.projections.stories import claimed, declared
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+BINDINGS = "/apis/work.karmada.io/v1alpha2/namespaces/default/resourcebindings"
 HEADERS = {"content-type": "application/json-patch+json"}
 ID = "propagationpolicy.karmada.io/permanent-id"
 ID_PATH = "/metadata/labels/propagationpolicy.karmada.io~1permanent-id"
@@ -69,3 +70,15 @@ async def test_json_patch_cannot_add_a_label_to_an_object_without_labels() -> No
         await client.post(DEPLOYMENTS, json=deployment("web"))
         answer = await client.patch(f"{DEPLOYMENTS}/web", json=[added], headers=HEADERS)
         assert answer.status_code == 422
+
+
+async def test_json_patch_of_a_binding_keeps_the_labels_of_its_claim() -> None:
+    """A binding has these labels itself; a patch that lost them would be refused as a change of other fields."""
+    async with api() as (client, services):
+        await _metadata_of_claimed(client, services)
+        binding = f"{BINDINGS}/web-deployment"
+        before = (await client.get(binding)).json()
+        unchanged = {"op": "test", "path": "/kind", "value": "ResourceBinding"}
+        answer = await client.patch(binding, json=[unchanged], headers=HEADERS)
+        assert answer.status_code == 200, answer.text
+        assert answer.json() == before
