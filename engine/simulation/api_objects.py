@@ -4,7 +4,7 @@ They are computed on request from the member's replica counts and the manifests 
 """
 
 from collections.abc import Iterator
-from typing import Final, TypedDict
+from typing import Final
 
 from engine.domain import marks, replica_fields
 from engine.domain.namespaces import OF_EVERY_CLUSTER, PropagatedNamespace, finalized_spec
@@ -29,12 +29,6 @@ from events.kube_fields import OwnerReference, condition, controlled_by
 from events.kube_objects import KubeObject
 
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
-
-
-class _Assignment(TypedDict):
-    hostIP: str
-    hostIPs: list[dict[str, str]]
-    startTime: str
 
 
 def workload_object(
@@ -127,21 +121,13 @@ def pods(state: MemberState, workload: Workload, manifest: KubeObject) -> Iterat
         }
         node = nodes.name_of(state, node_of_pods.of(pod)) if pod.ready else ""
         placement: Json = {"nodeName": node} if node else {}
-        status = _pod_status(pod, containers, since, unschedulable)
-        if node:
-            conditions = [
-                {"type": kind, "status": "True", "lastTransitionTime": created}
-                for kind in ("Initialized", "PodScheduled")
-            ]
-            status |= _assignment(pod.cluster, node, created)
-            status["conditions"] = [*objects_at(status, "conditions"), *conditions]
         yield KubeObject(
             {
                 "apiVersion": "v1",
                 "kind": "Pod",
                 "metadata": metadata,
                 "spec": {**spec, **priority, **placement},
-                "status": status,
+                "status": _pod_status(pod, containers, node, since, unschedulable),
             }
         )
 
@@ -212,10 +198,13 @@ def _namespace(name: str, created_ms: int, texts: Json, uid: str) -> KubeObject:
     )
 
 
-def _pod_status(pod: listed_statuses.Pod, containers: list[Json], since: str, unschedulable: str) -> Json:
+def _pod_status(
+    pod: listed_statuses.Pod, containers: list[Json], node: str, since: str, unschedulable: str
+) -> Json:
     """Return the status of a pod that has these containers and last changed at ``since``.
 
-    ``unschedulable`` is the scheduler's message for a pod that waits for a node; empty for other pods.
+    ``node`` is the node of a ready pod. ``unschedulable`` is the scheduler's message for a pod that waits for a node;
+    empty for other pods.
     """
     if unschedulable and pod.ready_ms is None and not pod.waiting and pod.phase != lists.SUCCEEDED:
         waiting = condition("PodScheduled", "False", "Unschedulable", unschedulable, since)
@@ -240,15 +229,24 @@ def _pod_status(pod: listed_statuses.Pod, containers: list[Json], since: str, un
     conditions = [
         {"type": kind, "status": status, "lastTransitionTime": since} for kind in ("Ready", "ContainersReady")
     ]
-    address = addresses.of_pod(pod.cluster, pod.namespace, pod.name)
-    assigned: Json = {"podIP": address, "podIPs": [{"ip": address}]} if pod.ready else {}
+    assigned: Json = {}
+    if pod.ready:
+        # Pods are assigned to their nodes as soon as they are created.
+        created = times.to_seconds_text(pod.created_ms)
+        conditions += [
+            {"type": kind, "status": "True", "lastTransitionTime": created}
+            for kind in ("Initialized", "PodScheduled")
+        ]
+        address = addresses.of_pod(pod.cluster, pod.namespace, pod.name)
+        host = addresses.of_node(pod.cluster, node)
+        assigned = {
+            "podIP": address,
+            "podIPs": [{"ip": address}],
+            "hostIP": host,
+            "hostIPs": [{"ip": host}],
+            "startTime": created,
+        }
     return {"phase": pod.phase, **assigned, "conditions": conditions, "containerStatuses": container_statuses}
-
-
-def _assignment(cluster: str, node: str, created: str) -> _Assignment:
-    """Return the status fields of a pod that was assigned to a node at once."""
-    address = addresses.of_node(cluster, node)
-    return {"hostIP": address, "hostIPs": [{"ip": address}], "startTime": created}
 
 
 def owner_of_pods(state: MemberState, workload: Workload) -> OwnerReference:
