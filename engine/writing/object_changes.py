@@ -372,9 +372,9 @@ def manifest(value: KubeObject) -> bytes:
         metadata |= {"managedFields": kept_entries} if kept_entries else {}
     if value.type_meta == vocabulary.SERVICE:
         value = cluster_ips.without_cluster_ip(value)
-    document = (job_selectors.stored(value) if value.type_meta == vocabulary.JOB else value).document
-    manifest = {**{name: item for name, item in document.items() if name != "status"}, "metadata": metadata}
-    return _encoded(manifest)
+    elif value.type_meta == vocabulary.JOB:
+        value = job_selectors.stored(value)
+    return _encoded(value.without_fields("status").with_fields({"metadata": metadata}).document)
 
 
 def _encoded(value: object) -> bytes:
