@@ -7,7 +7,7 @@ from typing import Final
 
 from engine.domain import bindings
 from engine.objects import policies
-from events.json_values import Json
+from events.kube_fields import condition
 from events.kube_objects import KubeObject
 from events.validation import known_kinds
 
@@ -47,11 +47,6 @@ def with_condition(value: KubeObject) -> KubeObject:
     missing = KINDS.get((value.api_version, kind))
     if missing is None or kind not in _CONDITIONS or value.at("status", "conditions"):
         return value
-    condition: Json = {
-        "type": _CONDITIONS[kind],
-        "status": "False",
-        "reason": "NotSupported",
-        "message": missing,
-        "lastTransitionTime": value.at("metadata", "creationTimestamp"),
-    }
-    return value.with_fields({"status": {**value.object_at("status"), "conditions": [condition]}})
+    since = value.text_at("metadata", "creationTimestamp") or None
+    unsupported = condition(_CONDITIONS[kind], "False", "NotSupported", missing, since)
+    return value.with_fields({"status": {**value.object_at("status"), "conditions": [unsupported]}})

@@ -12,6 +12,7 @@ from engine.kubeapi.schema.openapi_schemas import DefinitionError, from_openapi,
 from engine.kubeapi.schema.resources import PrinterColumn, Resource, ScalePaths, Subresource
 from engine.kubeapi.schema.schemas import Field, Fields, MapOf, Named, Scalar, Schema
 from events.json_values import Json, as_object, at, list_at, object_at, objects_at
+from events.kube_fields import condition
 from events.kube_objects import KubeObject
 
 DEFINITION: Final = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
@@ -148,19 +149,12 @@ def _text(fields: Json, name: str, path: str) -> str:
 def established(definition: KubeObject) -> KubeObject:
     """Return a definition with the status Established, since its kinds are served as soon as it is stored."""
     spec = definition.object_at("spec")
-    since = definition.at("metadata", "creationTimestamp")
+    since = definition.text_at("metadata", "creationTimestamp") or None
     conditions = [
-        {
-            "type": kind,
-            "status": "True",
-            "reason": reason,
-            "message": message,
-            "lastTransitionTime": since,
-        }
-        for kind, reason, message in (
-            ("NamesAccepted", "NoConflicts", "no conflicts found"),
-            ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
-        )
+        condition("NamesAccepted", "True", "NoConflicts", "no conflicts found", since),
+        condition(
+            "Established", "True", "InitialNamesAccepted", "the initial names have been accepted", since
+        ),
     ]
     versions = objects_at(spec, "versions")
     # A definition of another producer may have versions without a name.
