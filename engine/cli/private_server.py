@@ -28,8 +28,8 @@ _VARIABLES: Final = "REBALLAST_"
 def running(directory: Path, *words: str) -> Generator[None]:
     """Run ``reballast up`` on a directory until the block ends.
 
-    Raises Failure if the server does not start. If it does not answer in the block, the Failure says
-    whether it still runs, and what it logged last. A command that gets SIGTERM ends the server too.
+    Raises Failure if the server does not start or does not answer; the message contains the state of the process and
+    the last lines of its log. A command that gets SIGTERM ends the server too.
     """
     # The server's standard output is not kept: it contains the address for the browser, a secret.
     with tempfile.TemporaryFile() as log:
@@ -66,7 +66,7 @@ def _wait_for_start(process: subprocess.Popen[bytes], directory: Path, log: IO[b
 
 
 def _failed(message: str, process: subprocess.Popen[bytes], log: IO[bytes]) -> failures.Failure:
-    """The failure of a server: whether it still runs, and what it logged last."""
+    """The Failure for a server: the state of its process and the last lines of its log."""
     code = process.poll()
     # pread: the server shares the offset of the file, so that a seek would make it overwrite its lines.
     logged = os.pread(log.fileno(), os.fstat(log.fileno()).st_size, 0).decode(errors="replace")
