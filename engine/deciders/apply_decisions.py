@@ -45,18 +45,6 @@ def apply(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
             _apply_dispatch(shard, key, shared(digest), works, shared((term, step)))
         case decisions.StatusAggregated(key=key):
             shard.bindings[key].shown = shown_digest(data)
-        case (
-            decisions.BindingDeclared()
-            | decisions.BindingClaimed()
-            | decisions.BindingReleased()
-            | decisions.PriorityResolved()
-            | decisions.TemplateMarked()
-            | decisions.ClaimRefused()
-            | decisions.BindingSuspended()
-            | decisions.DependenciesDistributed()
-            | decisions.BindingRequired()
-        ):
-            _apply_to_binding(shard, shard.bindings[data.key], data)
         case decisions.EvictionStarted() | decisions.EvictionFinished():
             _apply_eviction(shard.bindings[data.key], data)
         case preemption_decisions.CapacityWanted() | preemption_decisions.PreemptionDecided():
@@ -67,6 +55,8 @@ def apply(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
             quota_ledgers.apply(shard, data)
         case group_decisions.GroupClaimed() | group_decisions.GroupDecided():
             group_ledgers.apply(shard, data)
+        case decisions.BindingDecision():
+            _apply_to_binding(shard, shard.bindings[data.key], data)
         case rebalance_decisions.RebalancerDecision():
             _apply_rebalance(shard, data)
         case cluster_decisions.ClusterDecision():
