@@ -14,12 +14,12 @@ from engine.objects.placements import DivisionPreference, SchedulingType
 from events import times
 from events.json_values import Json, as_list, as_object, object_at
 from events.kube_objects import KubeObject
-from events.validation import kind_schemas, known_kinds
+from events.validation import kind_schemas, kinds_table, known_kinds
 
-_POLICY: Final = "policy.karmada.PropagationSpec"
 _GRACE_SECONDS: Final = 600
-
-
+_TYPES: Final = {
+    (row.api_version, row.kind): f"{row.package}.{row.kind}" for row in kinds_table.rows(kinds_table.KARMADA)
+}
 _LEFT_TO_POLICIES: Final = TolerationSeconds()
 
 
@@ -31,9 +31,10 @@ def with_defaults(
     ``now_ms`` is the time of new NoExecute taints; without it clusters get no defaults. ``tolerated`` are the
     default toleration times of policies.
     """
-    kind = value.kind
-    if as_object(value.at("spec")) is None:
+    kind, type_name = value.kind, _TYPES.get(value.type_meta)
+    if type_name is None or as_object(value.at("spec")) is None:
         return value
+    value = KubeObject(_static(value.document, type_name))
     match value.api_version:
         case known_kinds.POLICY_GROUP if kind in policies.KINDS:
             return _policy(default_tolerations.with_tolerations(value, tolerated))
@@ -47,11 +48,11 @@ def with_defaults(
 
 
 def _policy(value: KubeObject) -> KubeObject:
-    filled = _static(_selected(value).object_at("spec"), _POLICY)
+    filled = dict(_selected(value).object_at("spec"))
     placement = as_object(filled.setdefault("placement", {}))
     if placement is not None:
         filled["placement"] = _placement(placement)
-    # ``_static`` has copied the object, so it may be changed in place.
+    # ``_static`` has copied the nested objects, so they may be changed in place.
     if application := object_at(filled, "failover", "application"):
         if application["purgeMode"] in policies.GRACEFUL:
             application.setdefault("gracePeriodSeconds", _GRACE_SECONDS)

@@ -7,13 +7,15 @@ import msgspec
 import pytest
 from msgspec import inspect
 
+from engine.karmada import defaults
 from engine.kubeapi.schema.schemas import Fields, ListOf, MapOf, Named, Scalar, Schema, Untyped
 from engine.kubeapi.schema.types import parsing
 from engine.objects import clusters, interpreters, manifest_yaml, placements, policies, taint_policies
 from engine.objects.manifest_limits import Budget, Limits
 from engine.overrides import application
 from events.json_values import list_at, object_at
-from events.validation import kind_schemas
+from events.kube_objects import KubeObject
+from events.validation import kind_schemas, kinds_table
 
 FILES = sorted((Path(kind_schemas.__file__).parent / "kinds").iterdir())
 TYPES = sorted(kind_schemas.types())
@@ -125,6 +127,17 @@ def test_deciders_have_the_defaults_of_the_schemas(struct: type[msgspec.Struct],
 
     assert declared
     assert {field: decoded.get(field, default) for field, default in declared.items()} == declared
+
+
+@pytest.mark.parametrize("row", [*kinds_table.rows(kinds_table.KARMADA)])
+def test_fixed_defaults_of_every_kind_are_set(row: kinds_table.Row) -> None:
+    properties = object_at(kind_schemas.types().get(f"{row.package}.{row.kind}", {}), "properties")
+    spec = kind_schemas.types().get(str(object_at(properties, "spec").get("$ref")), {})
+    fields = {name: object_at(field) for name, field in object_at(spec, "properties").items()}
+    declared = {name: field["default"] for name, field in fields.items() if "default" in field}
+
+    value = KubeObject({"apiVersion": row.api_version, "kind": row.kind, "spec": {}})
+    assert declared.items() <= defaults.with_defaults(value).object_at("spec").items()
 
 
 def test_a_field_without_schema_is_found() -> None:
