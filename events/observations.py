@@ -133,7 +133,7 @@ _EVENT: Final = msgspec.json.Decoder(_Event)
 
 
 def subject_key(data: Observation) -> str:
-    """Return the key of the timeline of the object that an Event is about; empty if ``data`` is no readable Event."""
+    """Return the timeline key of the object that an Event is about; empty if ``data`` is not a readable Event."""
     if not isinstance(data, ObjectObserved) or data.kind != _EVENT_KIND or data.group:
         return ""
     try:

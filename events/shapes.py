@@ -62,7 +62,7 @@ class Event(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
         Raises TypeError for events whose fields do not determine it: an object's key is in its manifest, and a
         decision's key names its shard.
         """
-        message = f"{type(self).__name__} is no input with a key of its own"
+        message = f"{type(self).__name__} is not an input with a key of its own"
         raise TypeError(message)
 
     @property

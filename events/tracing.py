@@ -34,7 +34,7 @@ def trace(parent: str, state: str = "") -> Trace:
 
 
 def of_plan(plan_id: str) -> Trace:
-    """Return the trace of a planned change. Raises ValueError if the plan's id is no UUID."""
+    """Return the trace of a planned change. Raises ValueError if the plan's id is not a UUID."""
     if not _PLAN_ID.fullmatch(plan_id):
         raise ValueError(f"{plan_id!r} is not the id of a plan")
     digits = plan_id.replace("-", "")

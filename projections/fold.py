@@ -341,7 +341,7 @@ class Fold:
     def _take_output(self, record: StoredRecord) -> None:
         source = record.headers.get("ce_source", "")
         if record.topic == topics.REJECTIONS and not source.startswith(ids.SHARD_SOURCE):
-            # Rejections from the write APIs are no outputs of a step.
+            # Rejections from the write APIs are not outputs of a step.
             self._apply_output(record, record.number)
             return
         match self._steps.take_output(record):

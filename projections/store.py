@@ -89,7 +89,7 @@ class Reader:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file; raises ProjectionError if it is no database, or cannot be opened."""
+        """Open the file; raises ProjectionError if it is not a database, or cannot be opened."""
         self._path = path
         self._turn = threading.Condition()
         try:

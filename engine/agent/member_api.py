@@ -256,7 +256,7 @@ class MemberApi:
         accept: str = records.JSON,
         limit: aiohttp.ClientTimeout = _TIMEOUT,
     ) -> bytes:
-        """Send a request; return the body of a response that is no error."""
+        """Send a request; return the body of a response that is not an error."""
         content = None if body is None else msgspec.json.encode(body)
         try:
             async with self._request(

@@ -108,8 +108,8 @@ class OrphanSearch:
             backoff.reset()
             del unlisted[key]
             entry = self._ledger.get(key)
-            # The newest work is no removal if the binding was placed again. Its version is lower than that of the known
-            # work if that was in a part of the log that a restore from a backup lost.
+            # The newest work is not a removal if the binding was placed again. Its version is lower than that of the
+            # known work if that was in a part of the log that a restore from a backup lost.
             if entry is not None and entry.work is work and self._ledger.take(newest, is_listed=True):
                 self._waiting.put(key)
         self._ledger.release_position()

@@ -55,7 +55,7 @@ def find(directory: Path | None) -> Endpoint:
 
 
 def _address(server: str) -> str:
-    """The address that the environment names. Raises Failure if it is no URL."""
+    """The address that the environment names. Raises Failure if it is not a URL."""
     try:
         parts = urlsplit(server)
         is_url = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0

@@ -141,7 +141,7 @@ def _overwrites(binding: Binding, view: View) -> bool:
 
 
 def _members(facts: Facts, quotas: Assignments) -> frozenset[str]:
-    """Return the clusters that the assignments name, without those that are leaving or are no members."""
+    """Return the clusters that the assignments name, without those that are leaving or are not members."""
     return frozenset(name for name in quotas.quotas if facts.fleet.get(name) and name not in facts.leaving)
 
 

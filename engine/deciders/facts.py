@@ -128,7 +128,7 @@ class Facts:
         return self.interpreters.get(ref.api_version, ref.kind)
 
     def version_of(self, cluster: str) -> int:
-        """Return the write version of a cluster's last write; 0 if it is no member."""
+        """Return the write version of a cluster's last write; 0 if it is not a member."""
         head = self._folds[topics.CLUSTERS].state.heads.get(cluster)
         return head.version if head else 0
 
@@ -317,7 +317,7 @@ class Facts:
 def _new_member(data: shapes.Event, at_ms: int) -> Cluster:
     """Return the cluster that an event adds.
 
-    Raises TypeError for any event but a join: the verdicts refuse other events about a cluster that is no member.
+    Raises TypeError for any event but a join: the verdicts refuse other events about a cluster that is not a member.
     """
     if not isinstance(data, clusters.ClusterJoined):
         message = f"{type(data).__name__} of a cluster that never joined was taken"

@@ -252,7 +252,7 @@ def _take_link(shard: ShardState, taken: verdicts.Taken) -> None:
             if is_newest:
                 touch(shard, taken.record.key, states.GROUP, taken)
         case _:
-            message = f"{type(taken.data).__name__} is no input of a shard"
+            message = f"{type(taken.data).__name__} is not an input of a shard"
             raise TypeError(message)
 
 

@@ -53,7 +53,7 @@ def write(path: Path, batch: Sequence[StoredRecord], form: Format) -> int:
         case "jsonl":
             lines = [encode_line(record) for record in batch]
         case "cloudevents":
-            # Other systems may append records that are no CloudEvents.
+            # Other systems may append records that are not CloudEvents.
             own = (record for record in batch if not isinstance(codec.decode(record), codec.Malformed))
             events = (_one_line(msgspec.json.encode(_event(record))) for record in own)
             lines = [line for line in events if line is not None]
@@ -71,7 +71,7 @@ def write(path: Path, batch: Sequence[StoredRecord], form: Format) -> int:
 def read(content: bytes) -> list[tuple[StoredRecord, Record]]:
     """Return the records of a file in the format jsonl, as stored records and as records to append.
 
-    Raises ExportError for a line that is no record or does not match its checksum.
+    Raises ExportError for a line that is not a record or does not match its checksum.
     """
     result: list[tuple[StoredRecord, Record]] = []
     for count, text in enumerate(content.splitlines(), 1):

@@ -147,8 +147,8 @@ def ends_with_success(versions: Sequence[ObservedBinding]) -> bool:
     status, before = versions[-1].status, versions[-2].status
     if status.last_scheduled_time != before.last_scheduled_time:
         return True
-    # The time has whole seconds. Another generation alone is no sign of a decision: the scheduler also writes it if it
-    # finds nothing to decide.
+    # The time has whole seconds. Another generation alone is not a sign of a decision: the scheduler also writes it if
+    # it finds nothing to decide.
     observed = status.scheduler_observed_generation
     return observed != before.scheduler_observed_generation and any(
         read.metadata.generation == observed and written.is_written_by_the_scheduler(read)

@@ -257,7 +257,7 @@ class OverrideApplication:
     def _with_field(self, overrider: FieldOverrider) -> None:
         text = patches.at(self.value.document, overrider.field_path)
         if not isinstance(text, str):
-            raise OverrideError(".fieldPath", f"{overrider.field_path} is no text")
+            raise OverrideError(".fieldPath", f"{overrider.field_path} is not a string")
         self._spend(len(text))
         if overrider.yaml:
             document = patches.json_patch_own(_read_yaml(text), _sub_operations(overrider.yaml))
@@ -266,7 +266,7 @@ class OverrideApplication:
             try:
                 document = msgspec.json.decode(text)
             except (msgspec.MsgspecError, ValueError):
-                raise OverrideError(".fieldPath", f"{overrider.field_path} is no JSON") from None
+                raise OverrideError(".fieldPath", f"{overrider.field_path} is not JSON") from None
             document = patches.json_patch_own(document, _sub_operations(overrider.json))
             new = msgspec.json.encode(document).decode()
         else:
@@ -286,7 +286,7 @@ class OverrideApplication:
 
 def _image_operation(path: str, old: object, overrider: ImageOverrider) -> _Operation:
     if not isinstance(old, str):
-        raise OverrideError("", f"{path} is no text")
+        raise OverrideError("", f"{path} is not a string")
     new = images.changed(images.parse(old), overrider.component, overrider.operator, overrider.value)
     return {"op": "replace", "path": path, "value": str(new)}
 
@@ -299,5 +299,5 @@ def _read_yaml(text: str) -> object:
     values = [part.value for part in manifest_yaml.documents(text, Budget(_EMBEDDED))]
     failure = next((value for value in values if isinstance(value, Unreadable)), None)
     if failure is not None or len(values) != 1:
-        raise OverrideError(".fieldPath", f"is no YAML: {failure or 'more than one document, or none'}")
+        raise OverrideError(".fieldPath", f"is not YAML: {failure or 'more than one document, or none'}")
     return values[0]

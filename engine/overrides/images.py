@@ -50,7 +50,7 @@ def parse(text: str) -> Image:
     """Parse an image name; raises ImageError."""
     match = _IMAGE.fullmatch(text) if len(text) <= _CHARS_MAX else None
     if match is None or len(match["name"]) > NAME_CHARS_MAX:
-        raise ImageError(f"{quoted(text)} is no image's name")
+        raise ImageError(f"{quoted(text)} is not an image name")
     registry, slash, repository = match["name"].partition("/")
     if not slash or not ("." in registry or ":" in registry or registry == "localhost"):
         registry, repository = "", match["name"]

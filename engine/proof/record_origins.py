@@ -44,7 +44,7 @@ class RecordOrigins:
     """Checks all records. ``findings`` are errors, ``notes`` are foreign records without effect.
 
     Only outputs and steps of ``shards`` are checked; if shard 0 is one of them, also records that name no shard. Steps
-    with a sequence number above ``until`` are not proved, so their outputs are no findings. ``starts`` has the chains
+    with a sequence number above ``until`` are not proved, so their outputs are not findings. ``starts`` has the chains
     of the shards before the first record (default: empty); outputs of steps in these chains are not checked.
     ``unnumbered`` is the reason why outputs of the last steps may have no sequence numbers; empty if all have them.
     """

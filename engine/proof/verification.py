@@ -2,7 +2,7 @@
 
 The proof also checks each record's checksum, the chain of step digests, that every output of a step is in the log
 with a larger number than the step, and that no other record had an effect as an output. Foreign records
-without effect, such as late appends of a former owner, are noted and are no errors. Steps of another release
+without effect, such as late appends of a former owner, are noted and are not errors. Steps of another release
 are compared too; deviations are reported as differences between releases.
 
 The log may grow meanwhile; only steps that have sequence numbers when the proof begins are proved.
@@ -38,7 +38,7 @@ EVERYTHING: Final = Scope()
 
 
 class Report(Struct):
-    """Result of a proof. ``differences`` come from steps of another release; ``notes`` are no errors.
+    """Result of a proof. ``differences`` come from steps of another release; ``notes`` are not errors.
 
     A shard is proved up to its first finding or difference; a note of the kind ``unproved`` names the rest.
     """

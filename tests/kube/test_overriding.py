@@ -82,7 +82,7 @@ def test_invalid_image_is_a_fault() -> None:
         workload(), plaintext=[{"path": "/spec/template/spec/containers/1/image", "operator": "remove"}]
     )
     assert fault(broken, imageOverrider=[_TAG_2]).startswith("imageOverrider[0]: ")
-    assert "is no text" in fault(broken, imageOverrider=[_TAG_2])
+    assert "is not a string" in fault(broken, imageOverrider=[_TAG_2])
     nowhere = {**_TAG_2, "predicate": {"path": "/spec/nowhere/image"}}
     assert fault(workload(), imageOverrider=[_TAG_2, nowhere]).startswith("imageOverrider[1]: ")
     relative = {**_TAG_2, "predicate": {"path": "spec"}}
@@ -391,4 +391,4 @@ def test_overlong_image_is_a_fault() -> None:
             }
         ],
     )
-    assert "is no image's name" in fault(endless, imageOverrider=[_TAG_2])
+    assert "is not an image name" in fault(endless, imageOverrider=[_TAG_2])

@@ -67,8 +67,8 @@ def test_bytes_become_base64_and_times_become_text() -> None:
         (bytes([1 << 3 | 3]), "wire type 3"),
         (bytes([0]), "number 0"),
         (bytes([1 << 3, 1]), "metadata: is a number on the wire"),
-        (_bytes(1, _bytes(1, b"\xff")), "metadata.name: is no UTF-8"),
-        (_bytes(1, _bytes(8, bytes([8]) + b"\xff" * 8 + b"\x7f")), "no time of the years"),
+        (_bytes(1, _bytes(1, b"\xff")), "metadata.name: is not UTF-8"),
+        (_bytes(1, _bytes(8, bytes([8]) + b"\xff" * 8 + b"\x7f")), "not a time in the years"),
     ],
 )
 def test_malformed_body_is_reported(message: bytes, words: str) -> None:

@@ -93,9 +93,9 @@ MISTAKES: list[tuple[Json, str]] = [
     ({"containers": [{"name": "web", "$patch": "twist"}]}, "unknown patch type: twist"),
     ({"containers": [{"name": "web", "$patch": "merge"}]}, "unknown patch type: merge"),
     ({"containers": [{"name": "web", "$patch": None}]}, "unknown patch type"),
-    ({"containers": ["web"]}, "is no object"),
+    ({"containers": ["web"]}, "is not an object"),
     ({"$patch": "twist"}, "unknown patch type"),
-    ({"$setElementOrder/containers": "web"}, "is no list"),
+    ({"$setElementOrder/containers": "web"}, "is not a list"),
     ({"$setElementOrder/tolerations": []}, "a list that is not merged"),
     ({"$retainKeys": ["volumes"], "containers": []}, "does not retain"),
 ]

@@ -134,7 +134,7 @@ def _of_shards(shards: Sequence[response_types.ShardLag]) -> Iterable[Metric]:
         ignored.add_metric([name], shard.ignored)
         for taken in shard.inputs:
             # Leave out topics that all shards read. A record there that does not affect this shard may wait long for
-            # the shard's next step, but this is no lag to alert on.
+            # the shard's next step, but this is not a lag to alert on.
             if taken.topic in topics.OWN_TOPICS:
                 behind.add_metric([name, taken.topic], taken.waiting)
     return [step, term, ignored, behind]

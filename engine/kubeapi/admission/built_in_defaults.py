@@ -1,7 +1,7 @@
 """Defaults that the API server sets in Kubernetes' own kinds, from the published API.
 
 An object is stored and propagated as the client wrote it; its defaults are added when it is read. Writing it back
-with its defaults is no change (``same``).
+with its defaults is not a change (``same``).
 """
 
 from collections.abc import Callable, Mapping

@@ -197,7 +197,7 @@ def _read(notes: Json, name: str) -> object:
     try:
         return msgspec.json.decode(str(text))
     except DECODING_ERRORS:
-        raise ConversionError(f"metadata.annotations.{name}: is no JSON") from None
+        raise ConversionError(f"metadata.annotations.{name}: is not JSON") from None
 
 
 def _uncapitalized(value: object, levels: int = _BEHAVIOR_LEVELS) -> object:

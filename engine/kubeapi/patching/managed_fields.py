@@ -100,7 +100,7 @@ def field_set(value: object) -> FieldSet:
             elif step.startswith(_KINDS):
                 waiting.append((below, (*path, step)))
             else:
-                raise ManagedFieldsError(f"{step[:40]!r} is no step of FieldsV1")
+                raise ManagedFieldsError(f"{step[:40]!r} is not a step of FieldsV1")
     return frozenset(result)
 
 
@@ -191,7 +191,7 @@ def read(value: KubeObject) -> Owners:
     listed = value.metadata.get("managedFields")
     entries = as_list(listed) if listed is not None else []
     if entries is None:
-        raise ManagedFieldsError("managedFields is no list")
+        raise ManagedFieldsError("managedFields is not a list")
     for index, item in enumerate(entries):
         entry = object_at(item)
         operation = entry.get("operation")

@@ -80,7 +80,7 @@ def _carry_out(root: Json, item: object, left: int, *, is_api: bool) -> int:
     """Apply one operation to the tree below ``root``; return the rest of the copy budget, in bytes."""
     operation = as_object(item)
     if operation is None:
-        raise PatchError("is no object")
+        raise PatchError("is not an object")
     name = operation.get("op")
     path = _path(root, operation, "path", is_api=is_api, is_new=name in ("add", "copy"))
     if name in _WITH_VALUE and "value" not in operation:
@@ -109,9 +109,9 @@ def _carry_out(root: Json, item: object, left: int, *, is_api: bool) -> int:
             _add(root, path, msgspec.json.decode(body))
         case "test":
             if not _is_as_tested(root, path, operation["value"], is_api=is_api):
-                raise PatchError(f"{operation.get('path')} has another value than was tested for")
+                raise PatchError(f"the value at {operation.get('path')} is not the tested one")
         case _:
-            raise PatchError(f"{str(name)[:40]!r} is no operation")
+            raise PatchError(f"{str(name)[:40]!r} is not one of add, remove, replace, move, copy and test")
     return left
 
 
@@ -126,7 +126,7 @@ def _json(value: object) -> bytes:
 def _steps(pointer: object, field: str) -> list[str]:
     """Split a JSON pointer into steps; the first, empty step leads from the root holder to the root value."""
     if not isinstance(pointer, str) or (pointer and not pointer.startswith("/")):
-        raise PatchError(f"{field} is no JSON pointer")
+        raise PatchError(f"{field} is not a JSON pointer")
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")]
 
 
@@ -209,7 +209,7 @@ def _replace(root: Json, path: list[str], value: object, *, may_be_absent: bool)
 
 def _list_index(items: list[object], step: str, most: int) -> int:
     if not _INDEX.fullmatch(step) or int(step) > most:
-        raise PatchError(f"{step[:40]!r} is no place in a list of {len(items)}")
+        raise PatchError(f"{step[:40]!r} is not an index in a list of {len(items)} items")
     return int(step)
 
 

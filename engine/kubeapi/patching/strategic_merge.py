@@ -117,7 +117,7 @@ def _after_directives(live: list[object], patch: list[object], key: str) -> tupl
     for item in patch:
         entry = as_object(item)
         if entry is None:
-            raise StrategicMergeError(f"an item of a list that is merged by {key} is no object")
+            raise StrategicMergeError(f"an item of a list that is merged by {key} is not an object")
         directive = entry.get(_PATCH)
         rest = {name: value for name, value in entry.items() if name != _PATCH}
         if _PATCH in entry and directive not in ("replace", "delete"):
@@ -141,7 +141,7 @@ def _set_order(result: Json, patch: Json, name: str, order: object, schema: Sche
     """Merge a list and sort it in the order of a ``$setElementOrder`` directive."""
     order_list, below = as_list(order), schema_below(schema, name)
     if order_list is None:
-        raise StrategicMergeError(f"{_ORDER}{name} is no list")
+        raise StrategicMergeError(f"{_ORDER}{name} is not a list")
     live, items = as_list(result.get(name)), as_list(patch.get(name))
     if live is None and items is None:
         return
@@ -161,7 +161,7 @@ def _set_order(result: Json, patch: Json, name: str, order: object, schema: Sche
 def _delete(result: Json, name: str, items: object) -> None:
     deleted, live = as_list(items), as_list(result.get(name))
     if deleted is None:
-        raise StrategicMergeError(f"{_DELETE}{name} is no list")
+        raise StrategicMergeError(f"{_DELETE}{name} is not a list")
     if live is not None:
         unwanted = {_encoded(item) for item in deleted}
         result[name] = [item for item in live if _encoded(item) not in unwanted]
@@ -173,7 +173,7 @@ def _retained(live: Json, patch: Json) -> Json:
         return dict(live)
     keys = as_list(patch[_RETAIN])
     if keys is None:
-        raise StrategicMergeError(f"{_RETAIN} is no list")
+        raise StrategicMergeError(f"{_RETAIN} is not a list")
     for name, value in patch.items():
         if value is not None and not name.startswith("$") and name not in keys:
             raise StrategicMergeError(f"the patch sets {name}, which its {_RETAIN} does not retain")

@@ -55,7 +55,7 @@ def columns_of(resource: Resource) -> tuple[Column, ...]:
 
 
 def columns_of_kind(group: str, kind: str) -> tuple[Column, ...]:
-    """The columns of a kind that is no custom kind."""
+    """The columns of a kind that is not a custom kind."""
     return _COLUMNS.get((group, kind), (NAME, AGE))
 
 

@@ -204,7 +204,7 @@ def _raw(value: Value, path: str) -> object:
     try:
         return msgspec.json.decode(raw)
     except DECODING_ERRORS:
-        raise ProtobufError(path, "carries no JSON, or JSON that is nested too deeply") from None
+        raise ProtobufError(path, "is not JSON, or is nested too deeply") from None
 
 
 def _is_included(value: object, known: WireField) -> bool:
@@ -236,7 +236,7 @@ def _scalar(value: Value, form: str, path: str) -> object:
 
 def _integer(value: Value, path: str) -> int:
     if isinstance(value, bytes):
-        raise ProtobufError(path, "is no number on the wire")
+        raise ProtobufError(path, "is not a number on the wire")
     return value
 
 
@@ -250,7 +250,7 @@ def _text(value: Value, path: str) -> str:
     try:
         return _bytes(value, path).decode()
     except UnicodeDecodeError:
-        raise ProtobufError(path, "is no UTF-8") from None
+        raise ProtobufError(path, "is not UTF-8") from None
 
 
 def _int_or_text(message: bytes, path: str) -> object:
@@ -267,6 +267,6 @@ def _time(message: bytes, path: str, *, precise: bool) -> str | None:
     parts = _parts(message, path)
     seconds, nanos = _integer(parts.get(1, 0), path), _integer(parts.get(2, 0), path)
     if not (_SECONDS_MIN <= seconds <= _SECONDS_MAX and 0 <= nanos <= _NANOS_MAX):
-        raise ProtobufError(path, "is no time of the years 1 to 9999")
+        raise ProtobufError(path, "is not a time in the years 1 to 9999")
     moment = _EPOCH + dt.timedelta(seconds=seconds, microseconds=nanos // 1000 if precise else 0)
     return moment.isoformat(timespec="microseconds" if precise else "seconds").replace("+00:00", "Z")

@@ -48,5 +48,5 @@ def test_unknown_type_is_skipped() -> None:
 
 
 def test_engine_event_has_no_input_key() -> None:
-    with pytest.raises(TypeError, match="BindingWithdrawn is no input"):
+    with pytest.raises(TypeError, match="BindingWithdrawn is not an input"):
         verdicts.key_of(decisions.BindingWithdrawn(key=KEY, reason="x"))

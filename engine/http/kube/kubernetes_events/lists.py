@@ -334,7 +334,7 @@ def _own_keys(rows: Rows, kind: str, namespace: str, name: str) -> list[str]:
     if kind == "Cluster":
         return [keys.cluster_key(name)]
     if kind == "Work":
-        # If no such work exists, use the name, which is no key of a binding and finds no records.
+        # If no such work exists, use the name, which is not a key of a binding and finds no records.
         return [works.key_of(rows, cluster_of(namespace) or "", name) or name]
     if kind == federated_quotas.KIND:
         # Clusters report on the ResourceQuota of the same name, which the engine creates from the

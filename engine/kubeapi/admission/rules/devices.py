@@ -106,7 +106,7 @@ def _description(description: Part) -> Iterator[Cause]:
 
 
 def _names(items: list[Part]) -> Iterator[Cause]:
-    """Yield an error for each name that is no label, and for each repeated name."""
+    """Yield an error for each name that is not a label, and for each repeated name."""
     names = [item.text("name") for item in items]
     for item, name in zip(items, names, strict=True):
         yield from words.each_invalid(f"{item.path}.name", name, words.label_faults(name))
@@ -129,7 +129,7 @@ def _selectors(description: Part) -> Iterator[Cause]:
 
 
 def _references(part: Part, known: set[str]) -> Iterator[Cause]:
-    """Yield an error for each name that is no name of a request of the claim."""
+    """Yield an error for each name that is not the name of a request of the claim."""
     for index, name in enumerate(part.list_at("requests")):
         if isinstance(name, str) and name not in known:
             yield causes.invalid(f"{part.path}.requests[{index}]", name, _REFERENCE)

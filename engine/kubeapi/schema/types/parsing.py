@@ -153,7 +153,7 @@ def _parse() -> Iterator[Fields]:
 def _field(text: str, package: str) -> tuple[str, int, Field]:
     match = _FIELD.fullmatch(text)
     if match is None:
-        raise TableError(f"{text!r} is no field")
+        raise TableError(f"{text!r} is not a field")
     field = Field(
         schema=_schema(match["type"], package, merging=match["merging"]),
         pointer=match["presence"] == "?",
