@@ -16,7 +16,7 @@ from engine import private_files
 from engine.cli import failures, next_commands, options, output, server_location
 from engine.log import port
 from engine.log.kafka import address
-from engine.process import checkpointing, log_locations
+from engine.process import checkpoint_signing, log_locations
 from engine.proof import checkpoints
 
 KEY_VARIABLE: Final = "REBALLAST_CHECKPOINT_KEY"
@@ -51,7 +51,7 @@ class Signing:
         Parameter(help=f"File or kafka:// address to append to; by default {FILE} in the data directory."),
     ] = ""
 
-    def schedule(self, directory: Path) -> checkpointing.Schedule | None:
+    def schedule(self, directory: Path) -> checkpoint_signing.Schedule | None:
         """Return the interval, key and destination of checkpoints; None if none are made. Raises Failure."""
         if self.checkpoint_key is None and not os.environ.get(KEY_VARIABLE):
             if self.checkpoint_to or self.checkpoint_every != _USUAL:
@@ -65,7 +65,7 @@ class Signing:
             )
         destination = self.checkpoint_to or str(directory / FILE)
         _check_destination(destination)
-        return checkpointing.Schedule(read_private_key(self.checkpoint_key), every_s, destination)
+        return checkpoint_signing.Schedule(read_private_key(self.checkpoint_key), every_s, destination)
 
 
 SIGNING: Final = Signing()
@@ -162,12 +162,12 @@ async def _sign(
         sink = (
             _StandardOutput()
             if to == _STANDARD_OUTPUT
-            else await stack.enter_async_context(checkpointing.sink(to))
+            else await stack.enter_async_context(checkpoint_signing.sink(to))
         )
         log = await stack.enter_async_context(log_locations.opened(location))
         if not log.last_number():
             raise failures.Failure("the log is empty: there is nothing to sign")
-        return await checkpointing.extend(log, sink, signer, time.time_ns() // 1_000_000)
+        return await checkpoint_signing.extend(log, sink, signer, time.time_ns() // 1_000_000)
 
 
 class _StandardOutput:
@@ -202,5 +202,5 @@ def read_checkpoints(where: str, public_key: Path | None) -> list[checkpoints.Ch
 
 
 async def _lines(where: str) -> list[bytes]:
-    async with checkpointing.sink(where) as sink:
+    async with checkpoint_signing.sink(where) as sink:
         return await sink.lines()

@@ -35,12 +35,12 @@ from engine.identity import endpoint as endpoints
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log.kafka import address
 from engine.process import (
-    checkpointing,
-    drilling,
+    checkpoint_signing,
     health_endpoint,
     installation,
     kept_ports,
     log_locations,
+    periodic_drills,
     shared_keys,
     stop_signals,
 )
@@ -94,7 +94,7 @@ class Options(Struct, frozen=True, kw_only=True):
     token: str = ""
     login_seconds: float = sessions.LOGIN_SECONDS
     tolerated: TolerationSeconds = TolerationSeconds()
-    checkpoints: checkpointing.Schedule | None = None
+    checkpoints: checkpoint_signing.Schedule | None = None
     observed: "observing.Observed | None" = None
     drill_every_s: float = 0
     on_ready: Callable[[endpoints.Endpoint, Sequence[int]], None] | None = None
@@ -148,7 +148,7 @@ async def serve(options: Options) -> None:
                     server.serve(sockets=[listening]),
                     kube.serve(sockets=[secured]),
                     member_endpoints.connect(parts, entrance, names, endpoint.kube_url, own.authority),
-                    checkpointing.run(
+                    checkpoint_signing.run(
                         options.checkpoints,
                         lambda: contextlib.nullcontext(running.log),
                         clock_ms,
@@ -251,7 +251,9 @@ async def _running(options: Options) -> AsyncGenerator[Replica]:
 
 
 async def work(
-    where: str, watch: health_endpoint.Watch | None = None, checkpoints: checkpointing.Schedule | None = None
+    where: str,
+    watch: health_endpoint.Watch | None = None,
+    checkpoints: checkpoint_signing.Schedule | None = None,
 ) -> None:
     """Run a worker on a log on Kafka until SIGTERM or SIGINT, with a health endpoint at ``watch`` if given.
 
@@ -271,7 +273,7 @@ async def work(
                 application = health.monitoring_app(working.is_ready, [working.figures, lag], working.reasons)
                 await stack.enter_async_context(health_endpoint.served(application, listening))
             log_location = log_locations.LogLocation(address=where)
-            await checkpointing.run(
+            await checkpoint_signing.run(
                 checkpoints, lambda: log_locations.opened(log_location), clock_ms, stopping
             )
             await stopping.wait()
@@ -348,11 +350,13 @@ def _announce(options: Options, endpoint: endpoints.Endpoint, lost_ports: Sequen
         options.on_ready(endpoint, lost_ports)
 
 
-def _drills(parts: services.Services, running: Replica, options: Options) -> drilling.Drills | None:
+def _drills(parts: services.Services, running: Replica, options: Options) -> periodic_drills.Drills | None:
     """Prepare periodic drills, and export their metrics; None if there are none."""
     if not options.drill_every_s:
         return None
-    periodic = drilling.Drills(parts, parts.planner, parts.periodic_drills, options.drill_every_s, clock_ms)
+    periodic = periodic_drills.Drills(
+        parts, parts.planner, parts.periodic_drills, options.drill_every_s, clock_ms
+    )
     running.collectors.append(periodic)
     return periodic
 

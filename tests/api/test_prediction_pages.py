@@ -14,7 +14,7 @@ import pytest
 from engine.observer import report, shadow
 from engine.plans import predictions
 from engine.plans.questions import PlanError, Question
-from engine.process import drilling
+from engine.process import periodic_drills
 from events import observations
 from projections import store
 from tests.api.servers import client, serving
@@ -237,7 +237,7 @@ async def test_drill_page_shows_failures_that_cost_most_first() -> None:
     await story.report(key("web"), "member2")
     async with serving(await written(story)) as services, client(services) as http:
         assert "No drill has ended yet." in (await http.get("/drills")).text
-        await drilling.Drills(
+        await periodic_drills.Drills(
             services, services.planner, services.periodic_drills, 60.0, lambda: START_MS + 60_000
         ).drill()
         page = (await http.get("/drills")).text
@@ -276,7 +276,7 @@ async def test_drills_continue_after_the_views_were_damaged(damaged: store.Reade
         views = SimpleNamespace(store=damaged, folded=0, wait_folded=sound.views.wait_folded)
         services = dataclasses.replace(sound, views=views)  # pyright: ignore[reportArgumentType]
         drills = asyncio.create_task(
-            drilling.Drills(
+            periodic_drills.Drills(
                 services, services.planner, services.periodic_drills, 0.05, lambda: START_MS
             ).run()
         )

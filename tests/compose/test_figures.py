@@ -13,7 +13,7 @@ from engine.agent.kubeconfigs import Access
 from engine.log.kafka import sequence
 from engine.loop_lag import LoopLag
 from engine.plans import drills
-from engine.process import drilling, observing
+from engine.process import observing, periodic_drills
 from engine.process.scaleout import SequenceMetrics
 from engine.reconcilers.worker_metrics import WorkerMetrics
 from tests.api.servers import client, served_requests, serving
@@ -54,7 +54,7 @@ async def shown() -> dict[str, set[str]]:
     result = drills.Result(
         outage, moved=1, missing=0, needed={}, recovered_ms=1, suffering=[], assumptions=[]
     )
-    labels_by_name |= labels(drilling.metrics([result], 1))
+    labels_by_name |= labels(periodic_drills.metrics([result], 1))
     builder = RecordBuilder()
     figures = structs.replace(capacity("member1"), allocated={"cpu": "1"})
     records = [builder.input(event) for event in (joined("member1"), figures)]

@@ -8,7 +8,7 @@ import pytest
 import structlog
 
 from engine.log import local, port
-from engine.process import checkpointing
+from engine.process import checkpoint_signing
 from engine.proof import checkpoints, verification
 from engine.proof.checkpoints import Checkpoint
 from events import codec, decisions
@@ -234,11 +234,11 @@ async def test_file_continues_after_a_crash_in_the_middle_of_a_line(tmp_path: Pa
     path = tmp_path / "signed.jsonl"
     log = await logs.played()
     history = await logs.all_records(log)
-    sink = checkpointing.FileSink(path)
-    await checkpointing.extend(await logs.copied(history[:30]), sink, PRIVATE, 1)
+    sink = checkpoint_signing.FileSink(path)
+    await checkpoint_signing.extend(await logs.copied(history[:30]), sink, PRIVATE, 1)
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"content":{"number":')
-    await checkpointing.extend(log, sink, PRIVATE, 2)
+    await checkpoint_signing.extend(log, sink, PRIVATE, 2)
     series = checkpoints.read(await sink.lines(), PUBLIC)
     assert [checkpoint.number for checkpoint in series] == [30, log.last_number()]
     assert path.read_bytes().startswith(whole)
@@ -249,12 +249,12 @@ async def test_checkpoint_that_cannot_be_written_is_logged(
 ) -> None:
     # The loggers of the tests drop errors.
     everything = structlog.make_filtering_bound_logger(0)
-    monkeypatch.setattr(checkpointing, "_log", structlog.wrap_logger(None, wrapper_class=everything))
+    monkeypatch.setattr(checkpoint_signing, "_log", structlog.wrap_logger(None, wrapper_class=everything))
     log, stopping = await logs.played(), asyncio.Event()
     stopping.set()
-    schedule = checkpointing.Schedule(PRIVATE, 1, str(tmp_path))
+    schedule = checkpoint_signing.Schedule(PRIVATE, 1, str(tmp_path))
     with structlog.testing.capture_logs() as lines:
-        await checkpointing.run(schedule, lambda: contextlib.nullcontext(log), lambda: 1, stopping)
+        await checkpoint_signing.run(schedule, lambda: contextlib.nullcontext(log), lambda: 1, stopping)
     assert [(line["event"], line["to"]) for line in lines] == [("checkpoint not signed", str(tmp_path))]
 
 
@@ -263,15 +263,15 @@ async def test_schedule_signs_new_records_and_once_more_at_the_stop(tmp_path: Pa
     log = local.MemoryLog()
     history = await logs.all_records(await logs.played())
     stopping = asyncio.Event()
-    schedule = checkpointing.Schedule(PRIVATE, 0.01, str(path))
+    schedule = checkpoint_signing.Schedule(PRIVATE, 0.01, str(path))
     await log.append(logs.to_append(history[:20]))
     running = asyncio.create_task(
-        checkpointing.run(schedule, lambda: contextlib.nullcontext(log), lambda: 1, stopping)
+        checkpoint_signing.run(schedule, lambda: contextlib.nullcontext(log), lambda: 1, stopping)
     )
     while not path.exists() or not path.read_bytes():  # noqa: ASYNC110  # a file cannot be awaited
         await asyncio.sleep(0.005)
     await log.append(logs.to_append(history[20:]))
     stopping.set()
     await running
-    series = checkpoints.read(await checkpointing.FileSink(path).lines(), PUBLIC)
+    series = checkpoints.read(await checkpoint_signing.FileSink(path).lines(), PUBLIC)
     assert series[-1].number == len(history)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from engine.log.kafka import numbered_log
-from engine.process import checkpointing, log_locations, proofs
+from engine.process import checkpoint_signing, log_locations, proofs
 from engine.process.replica import clock_ms
 from engine.proof import checkpoints
 from tests.builders.inputs import deployment, joined, policy
@@ -29,9 +29,9 @@ async def test_log_on_kafka_is_proved_and_contains_its_checkpoints(kafka: str) -
             await log.level()
             await settle(working)
             await replica.level()
-            async with checkpointing.sink(where) as sink:
-                assert await checkpointing.extend(replica, sink, key, clock_ms())
-        async with checkpointing.sink(where) as sink:
+            async with checkpoint_signing.sink(where) as sink:
+                assert await checkpoint_signing.extend(replica, sink, key, clock_ms())
+        async with checkpoint_signing.sink(where) as sink:
             stored = checkpoints.read(await sink.lines(), key.public_key())
         assert stored[-1].number == replica.last_number()
         assert await checkpoints.differing(replica, stored) == []
