@@ -55,7 +55,7 @@ from projections import as_of_views
 
 if TYPE_CHECKING:
     # Import this module for types only: loading it takes a tenth of the start-up time, and few servers need it.
-    from engine.process import observing
+    from engine.process import observer_service
 
 _ANY: Final = "0.0.0.0"  # noqa: S104  # compared with, not listened on
 _NO_TLS: Final = "use --tls, or a proxy with TLS in front of the server"
@@ -95,7 +95,7 @@ class Options(Struct, frozen=True, kw_only=True):
     login_seconds: float = sessions.LOGIN_SECONDS
     tolerated: TolerationSeconds = TolerationSeconds()
     checkpoints: checkpoint_signing.Schedule | None = None
-    observed: "observing.Observed | None" = None
+    observed: "observer_service.Observed | None" = None
     drill_every_s: float = 0
     on_ready: Callable[[endpoints.Endpoint, Sequence[int]], None] | None = None
 
@@ -311,7 +311,7 @@ def _services(
     planner: PlanProcesses,
     endpoint: endpoints.Endpoint,
     options: Options,
-    observer: "observing.Observing | None",
+    observer: "observer_service.Observing | None",
 ) -> services.Services:
     return services.Services(
         log=running.log,
@@ -331,7 +331,7 @@ def _services(
     )
 
 
-def _observer(running: Replica, options: Options) -> "observing.Observing | None":
+def _observer(running: Replica, options: Options) -> "observer_service.Observing | None":
     """Prepare the observer of another control plane, and export its metrics; None if none is observed."""
     if options.observed is None:
         return None

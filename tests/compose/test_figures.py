@@ -13,7 +13,7 @@ from engine.agent.kubeconfigs import Access
 from engine.log.kafka import sequence
 from engine.loop_lag import LoopLag
 from engine.plans import drills
-from engine.process import observing, periodic_drills
+from engine.process import observer_service, periodic_drills
 from engine.process.scaleout import SequenceMetrics
 from engine.reconcilers.worker_metrics import WorkerMetrics
 from tests.api.servers import client, served_requests, serving
@@ -46,10 +46,12 @@ async def shown() -> dict[str, set[str]]:
     labels_by_name |= labels((await served_requests()).collect())
     labels_by_name |= labels(Figures(["member1"]).collect())
     labels_by_name |= labels(SequenceMetrics(lambda: sequence.Counts(7, 3, 0, 2)).collect())
-    observed = observing.Observed(
-        "karmada", Access(server="http://127.0.0.1:1"), observing.Scheduling("reballast", "karmada-system")
+    observed = observer_service.Observed(
+        "karmada",
+        Access(server="http://127.0.0.1:1"),
+        observer_service.Scheduling("reballast", "karmada-system"),
     )
-    labels_by_name |= labels(observing.Observing(story.log, observed, lambda: 0, "a").collect())
+    labels_by_name |= labels(observer_service.Observing(story.log, observed, lambda: 0, "a").collect())
     outage = drills.Outage("cluster", "member1", ("member1",))
     result = drills.Result(
         outage, moved=1, missing=0, needed={}, recovered_ms=1, suffering=[], assumptions=[]

@@ -7,7 +7,7 @@ import pytest
 
 from engine.bench.karmada_api import binding, divided
 from engine.log import local, port
-from engine.process.observing import Observed, Scheduling
+from engine.process.observer_service import Observed, Scheduling
 from engine.process.replica import clock_ms
 from events.records import Record, StoredRecord
 from tests.scheduler.api import serving

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from engine.agent import kubeconfigs
 from engine.cli import failures, options, serve
-from engine.process import observing
+from engine.process import observer_service
 from engine.scheduler import writer
 
 
@@ -40,9 +40,9 @@ class ControlPlane(Source):
     data: serve.Data = None
     log: serve.Log = None
 
-    def observed(self, scheduling: observing.Scheduling | None = None) -> observing.Observed:
+    def observed(self, scheduling: observer_service.Scheduling | None = None) -> observer_service.Observed:
         """The control plane to observe; raises Failure if the kubeconfig is unusable."""
-        return observing.Observed(self.control_plane, self.access(), scheduling)
+        return observer_service.Observed(self.control_plane, self.access(), scheduling)
 
 
 @Parameter(name="*")
@@ -77,12 +77,16 @@ def scheduler(
     listening: serve.Listening = serve.LISTENING,
     as_json: serve.AsJson = False,
 ) -> int:
-    chosen = observing.Scheduling(scheduling.name, scheduling.namespace, scheduling.writes_per_second)
+    chosen = observer_service.Scheduling(scheduling.name, scheduling.namespace, scheduling.writes_per_second)
     return _serve(control_plane, control_plane.observed(chosen), listening, as_json=as_json)
 
 
 def _serve(
-    control_plane: ControlPlane, observed: observing.Observed, listening: serve.Listening, *, as_json: bool
+    control_plane: ControlPlane,
+    observed: observer_service.Observed,
+    listening: serve.Listening,
+    *,
+    as_json: bool,
 ) -> int:
     return serve.serve_with(
         control_plane.data,
