@@ -14,7 +14,7 @@ from msgspec import Struct
 from engine.agent import messages
 from engine.cli import failures, log_checkpoint, next_commands, options, output, private_server
 from engine.cli.client import Client
-from engine.cli.karmada import importing, serving, states
+from engine.cli.karmada import importing, observer_commands, states
 from engine.cli.kube_objects import KubeObjects
 from engine.http.errors import RefusalError
 from engine.http.query import view_reads
@@ -38,7 +38,7 @@ def live_state(kubeconfig: Path, context: str, as_of: str) -> states.State:
         raise failures.usage(
             "--as-of: an API has only its present state", "plan on the log of `reballast observe`: --log"
         )
-    return states.of_api(serving.Source(kubeconfig=kubeconfig, context=context).access())
+    return states.of_api(observer_commands.Source(kubeconfig=kubeconfig, context=context).access())
 
 
 def recorded_state(log: str, server: options.Server, as_of: str) -> states.State:

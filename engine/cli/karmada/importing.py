@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 from engine.cli import apply, failures, kube_objects, next_commands, options, output, server_reads
 from engine.cli.client import Client
-from engine.cli.karmada import serving, states
+from engine.cli.karmada import observer_commands, states
 from engine.cli.karmada.states import State
 from engine.cli.kube_objects import KubeObjects, Target
 from engine.cli.results import Problem, Result
@@ -56,7 +56,7 @@ class Report(Struct, rename="camel"):
 
 
 def import_karmada(
-    source: serving.Source,
+    source: observer_commands.Source,
     *,
     dry_run: Annotated[
         bool, Parameter(name="--dry-run", negative=(), help="Check the objects, but write nothing.")
