@@ -78,9 +78,9 @@ def apply(
     if bool(filename) == (plan is not None) or (plan and dry_run):
         raise failures.usage("give either files (-f) or a plan", "reballast apply -f deployment.yaml")
     if plan is not None:
-        from engine.cli.plan import applying  # noqa: PLC0415  # plans are loaded only if one is applied
+        from engine.cli.plan import saved_plans  # noqa: PLC0415  # plans are loaded only if one is applied
 
-        return applying.apply(plan, server)
+        return saved_plans.apply(plan, server)
     chosen = kube_objects.Options(validate.capitalize(), dry_run)
     with server.client() as client:
         outcomes = apply_files(KubeObjects(client), read(filename), scope.namespace, chosen)

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from engine.cli import explanation_texts, failures, next_commands, output, server_reads
 from engine.cli.client import Client
-from engine.cli.plan import applying
+from engine.cli.plan import saved_plans
 from engine.objects.bindings import Binding
 from engine.plans import summaries
 from engine.plans.predictions import Prediction
@@ -109,7 +109,7 @@ def show(check: Check) -> None:
 def _read(client: Client, plan: str) -> tuple[str, Prediction]:
     """Return id and prediction of the plan in the file ``plan``, or of the plan with this id on the server."""
     if _exists(Path(plan)):
-        saved = applying.read(Path(plan))
+        saved = saved_plans.read(Path(plan))
         if saved.prediction is None:
             raise failures.Failure(f"{plan} changes nothing", "compare a plan that changes objects")
         return saved.id, saved.prediction

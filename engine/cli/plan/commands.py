@@ -16,7 +16,7 @@ from engine.cli import set_properties as properties
 from engine.cli.client import Client
 from engine.cli.help_texts import questions
 from engine.cli.kube_objects import KubeObjects, Target
-from engine.cli.plan import applying, checking, planning_client
+from engine.cli.plan import checking, planning_client, saved_plans
 from engine.cli.plan.subjects import SUBJECT, Subject
 from engine.cli.results import Result
 from engine.objects import bindings
@@ -279,17 +279,17 @@ def _planned(
         if not client.requests and not failed:
             if plan_options.out is not None:
                 # Otherwise a plan from before would stay in the file, and be applied next.
-                applying.save(plan_options.out, applying.SavedPlan([], [], [], horizon_ms, None))
-            applying.show_unchanged(as_json=subject.json)
+                saved_plans.save(plan_options.out, saved_plans.SavedPlan([], [], [], horizon_ms, None))
+            saved_plans.show_unchanged(as_json=subject.json)
             return failures.OK
         answer, prediction = planning_client.predicted(
             client, client.requests, failed, horizon_ms, as_of=opened.as_of
         )
         if plan_options.out is not None:
-            saved = applying.SavedPlan(
+            saved = saved_plans.SavedPlan(
                 client.requests, client.bases, failed, horizon_ms, prediction, str(answer["id"])
             )
-            applying.save(plan_options.out, saved)
+            saved_plans.save(plan_options.out, saved)
             output.warn(f"Plan written to {plan_options.out}.")
     warnings = [*opened.notes, *map(str, cast("list[object]", answer.get("warnings") or []))]
     if subject.json:
