@@ -16,7 +16,7 @@ from engine.cli import set_properties as properties
 from engine.cli.client import Client
 from engine.cli.help_texts import questions
 from engine.cli.kube_objects import KubeObjects, Target
-from engine.cli.plan import checking, planning_client, saved_plans
+from engine.cli.plan import plan_check, planning_client, saved_plans
 from engine.cli.plan.subjects import SUBJECT, Subject
 from engine.cli.results import Result
 from engine.objects import bindings
@@ -236,8 +236,8 @@ def check(
 ) -> int:
     """Compare the prediction of an applied plan (a file, or the id of a recent plan) with what happened."""
     with server.client() as client:
-        result = checking.checked(client, plan)
-    server.show(result, checking.show)
+        result = plan_check.checked(client, plan)
+    server.show(result, plan_check.show)
     return failures.OK if all(workload.as_predicted for workload in result.workloads) else failures.DIFFERENT
 
 
