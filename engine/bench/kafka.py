@@ -22,7 +22,7 @@ from typing import Final
 
 from engine.bench import inputs, kafka_loop, processes, runs, timing
 from engine.bench.runs import Figures, Progress
-from engine.log.kafka import address, appending, clients, partition_followers
+from engine.log.kafka import address, appends, clients, partition_followers
 from engine.log.kafka import topics as preparing
 from engine.reconcilers import replay
 from events import codec, decisions, topics
@@ -170,7 +170,7 @@ async def _replayed(where: str) -> dict[str, float]:
     return {"replayed_events": log.count, "replayed_per_s": round(log.count / took_s)}
 
 
-async def _paced(log: appending.Appender, watch: _Watch) -> dict[str, float]:
+async def _paced(log: appends.Appender, watch: _Watch) -> dict[str, float]:
     """Latency of decisions at a hundred inputs per second."""
     began: dict[str, float] = {}
 
@@ -218,10 +218,10 @@ async def _samples(samples: Sequence[kafka_loop.Sample]) -> AsyncGenerator[str]:
 
 
 @asynccontextmanager
-async def _watching(where: str) -> AsyncGenerator[tuple[appending.Appender, _Watch]]:
+async def _watching(where: str) -> AsyncGenerator[tuple[appends.Appender, _Watch]]:
     at = address.parse(where)
     await preparing.prepare(at)
-    appender, watch = appending.Appender(at), _Watch(at)
+    appender, watch = appends.Appender(at), _Watch(at)
     await appender.open()
     await watch.open()
     try:

@@ -6,7 +6,7 @@ Prints the number of each acknowledged batch. A record's id is ``NAME-batch-part
 import asyncio
 import sys
 
-from engine.log.kafka import address, appending
+from engine.log.kafka import address, appends
 from events import records, topics
 from events.records import Record
 
@@ -21,7 +21,7 @@ def batch(name: str, number: int) -> list[Record]:
 
 async def main(log: str, name: str) -> None:
     """Append batches until the process is killed."""
-    appender = appending.Appender(address.parse(log))
+    appender = appends.Appender(address.parse(log))
     await appender.open()
     number = 0
     while True:

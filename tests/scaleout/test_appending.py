@@ -14,8 +14,7 @@ from typing import Final
 import pytest
 
 from engine.log import port
-from engine.log.kafka import appending as appends
-from engine.log.kafka import clients, numbered_log
+from engine.log.kafka import appends, clients, numbered_log
 from engine.log.kafka.address import Address
 from events import records, topics
 from tests.scaleout import appending_process, logs

@@ -15,7 +15,7 @@ import pytest
 from aiokafka.errors import InvalidProducerEpoch, KafkaConnectionError, KafkaError, ProducerFenced
 
 from engine.log import local, port
-from engine.log.kafka import appending, clients, partition_followers, shard_ownership
+from engine.log.kafka import appends, clients, partition_followers, shard_ownership
 from engine.log.kafka.address import Address
 from engine.process.replica import clock_ms
 from engine.reconcilers import replay
@@ -139,7 +139,7 @@ async def test_transactions_alone_hide_what_a_stale_owner_already_sent(address: 
         stale = clients.producer(address, address.topic(f"shard-{SHARD}"))
         await stale.start()
         await stale.begin_transaction()
-        sent = await appending.send(stale, address, step)
+        sent = await appends.send(stale, address, step)
 
         await other.recover()
         with pytest.raises(ProducerFenced):
@@ -160,7 +160,7 @@ async def test_takeover_waits_for_steps_that_an_open_transaction_hides(address: 
         foreign = await clients.started(clients.producer(address, address.topic("foreign")))
         try:
             await foreign.begin_transaction()
-            await appending.send(foreign, address, [record_of_bytes(names.DECISIONS, {}, b"{", KEY)])
+            await appends.send(foreign, address, [record_of_bytes(names.DECISIONS, {}, b"{", KEY)])
             foreign_end = (await other_log.written([slot]))[slot]
             await log.append(
                 [log_records.record(POLICY), log_records.record(inputs.deployment("foo"), key=KEY)]
@@ -289,7 +289,7 @@ async def leave_own_open(
     manager: Any = producer._txn_manager  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     await producer.begin_transaction()
     manager._txn_partitions.add(clients.partition(address, slot))  # noqa: SLF001
-    await appending.send(producer, address, [record_of_bytes(slot[0], {}, b"{", KEY)])
+    await appends.send(producer, address, [record_of_bytes(slot[0], {}, b"{", KEY)])
     await committing_for_the_client_only(producer)()
     return producer
 
@@ -310,7 +310,7 @@ async def leave_open(address: Address, step: list[Record]) -> None:
         manager: Any = producer._txn_manager  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         for record in (*step, rejected):
             manager._txn_partitions.add(clients.partition(address, (record.topic, record.partition)))  # noqa: SLF001
-        await appending.send(producer, address, [*step, rejected])
+        await appends.send(producer, address, [*step, rejected])
     finally:
         await clients.stopped(producer)
 
@@ -331,7 +331,7 @@ async def test_owner_fenced_between_two_batches_gets_only_the_fencing_error(
         await other.start()
         try:
             with pytest.raises((ProducerFenced, InvalidProducerEpoch)):
-                await appending.commit(stale, address, batch)
+                await appends.commit(stale, address, batch)
         finally:
             await clients.stopped(stale)
             await clients.stopped(other)

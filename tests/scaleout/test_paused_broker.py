@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from engine.log import port
-from engine.log.kafka import appending, side_topics, topics
+from engine.log.kafka import appends, side_topics, topics
 from engine.log.kafka.address import Address
 from tests.brokers.processes import LocalBrokers
 
@@ -25,7 +25,7 @@ async def test_snapshots_and_checkpoints_are_not_awaited_forever(monkeypatch: py
 
         brokers.pause(1)
         with monkeypatch.context() as hurry:
-            hurry.setattr(appending, "COMMIT_S", 3.0)
+            hurry.setattr(appends, "COMMIT_S", 3.0)
             with pytest.raises(OSError, match="no broker has accepted the record within 3 s"):
                 await snapshots.append(0, "a-1", b"piece")
             with pytest.raises(port.LogError, match="no broker has accepted the record within 3 s"):

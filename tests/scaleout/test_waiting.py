@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 from aiokafka.errors import KafkaConnectionError
 
-from engine.log.kafka import appending, clients, numbered_log, sequence
+from engine.log.kafka import appends, clients, numbered_log, sequence
 from engine.log.kafka.address import Address
 from engine.log.kafka.partition_followers import FollowedLog
 from engine.log.kafka.sequence import Extent, Extents
@@ -75,7 +75,7 @@ async def test_effects_wait_for_a_hidden_step(address: Address) -> None:
                 output(topics.LINKS, 5, SHARD, 1, 1),
                 output(topics.WORKS, 0, SHARD, 1, 2),
             ]
-            await appending.commit(producer, address, batch)
+            await appends.commit(producer, address, batch)
             async with asyncio.timeout(UNHELD_S):
                 await log.append([foreign_input(topics.SPECS, 1)])
             await asyncio.sleep(HELD_S)
@@ -91,8 +91,8 @@ async def test_step_waits_for_a_hidden_input(address: Address) -> None:
     async with numbered_log.opened(address) as log, owner(address) as producer:
         async with open_transaction(address, topics.LINKS, SHARD):
             link = output(topics.LINKS, SHARD, SHARD, 1)
-            (offset, _) = await appending.commit(producer, address, [link, step(SHARD, 1)])
-            await appending.commit(producer, address, [step(SHARD, 2, {topics.LINKS: offset + 1})])
+            (offset, _) = await appends.commit(producer, address, [link, step(SHARD, 1)])
+            await appends.commit(producer, address, [step(SHARD, 2, {topics.LINKS: offset + 1})])
             await asyncio.sleep(HELD_S)
 
         records = await order(log, 3)
@@ -103,7 +103,7 @@ async def test_forged_effect_delays_nothing(address: Address) -> None:
     async with numbered_log.opened(address) as log, owner(address) as producer:
         await log.append([output(topics.WORKS, 0, SHARD, 1_000)])
         async with asyncio.timeout(HELD_S):
-            await appending.commit(producer, address, [step(SHARD, 1), output(topics.WORKS, 0, SHARD, 1)])
+            await appends.commit(producer, address, [step(SHARD, 1), output(topics.WORKS, 0, SHARD, 1)])
             records = await order(log, 3)
     assert [record.topic for record in records] == ["works", "decisions", "works"]
 

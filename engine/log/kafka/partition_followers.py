@@ -16,7 +16,7 @@ from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 
 from engine import diagnostics, shared_waits
 from engine.log import port
-from engine.log.kafka import appending, clients, range_reads, record_format
+from engine.log.kafka import appends, clients, range_reads, record_format
 from engine.log.kafka.address import Address
 from engine.log.kafka.clients import Slot
 from events.records import Record, StoredRecord
@@ -56,7 +56,7 @@ class FollowedLog:
         # behind a fetch that waits for new records.
         self._query_consumer = clients.consumer(address)
         self._ranges = range_reads.Ranges(address)
-        self._appender = appending.Appender(address)
+        self._appender = appends.Appender(address)
         self._positions: dict[Slot, int] = {}
         self._visible: dict[Slot, int] = {}
         self._known_ends: dict[Slot, int] = {}

@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from engine import diagnostics
 from engine.log import port
-from engine.log.kafka import appending, clients, partition_followers
+from engine.log.kafka import appends, clients, partition_followers
 from engine.log.kafka.address import Address
 from engine.log.kafka.clients import Slot
 from engine.log.kafka.topics import SNAPSHOTS
@@ -247,7 +247,7 @@ class Shards:
         slots = _decisions(shards)
         hidden: list[Slot] = []
         with contextlib.suppress(TimeoutError), clients.converted("the ends of the decisions are not known"):
-            async with asyncio.timeout(appending.COMMIT_S):
+            async with asyncio.timeout(appends.COMMIT_S):
                 for count in itertools.count():
                     # Query this first: records that are written between the two queries must not be waited
                     # for.
@@ -282,7 +282,7 @@ class Shards:
     async def _commit(self, shard: int, batch: Sequence[Record]) -> int:
         """Commit a step and return the offset of its first record."""
         owned = self._owned[shard]
-        offsets = await appending.commit(owned.producer, self._address, batch)
+        offsets = await appends.commit(owned.producer, self._address, batch)
         own_offsets = [
             offset for offset, record in zip(offsets, batch, strict=True) if record.topic == topics.DECISIONS
         ]

@@ -15,7 +15,7 @@ from aiokafka.errors import KafkaError, KafkaTimeoutError
 from msgspec import Struct
 
 from engine.log import port
-from engine.log.kafka import appending, clients, range_reads, topics
+from engine.log.kafka import appends, clients, range_reads, topics
 from engine.log.kafka.address import Address
 from engine.log.kafka.clients import Slot
 from engine.log.kafka.topics import SNAPSHOTS
@@ -62,7 +62,7 @@ class _Appender:
         producer: clients.Producer | None = None
         try:
             # The time limit is ours: aiokafka keeps a batch as long as it cannot connect to the partition's leader.
-            async with asyncio.timeout(appending.COMMIT_S):
+            async with asyncio.timeout(appends.COMMIT_S):
                 producer = await self._producer.started()
                 topic = self._address.topic(slot[0])
                 return (await producer.send_and_wait(topic, value, key, slot[1])).offset
@@ -72,7 +72,7 @@ class _Appender:
             if isinstance(error, KafkaError):
                 raise
             raise KafkaTimeoutError(
-                f"no broker has accepted the record within {appending.COMMIT_S:.0f} s"
+                f"no broker has accepted the record within {appends.COMMIT_S:.0f} s"
             ) from error
 
     async def close(self) -> None:
