@@ -14,7 +14,7 @@ from engine.overrides import policies as override_policies
 from engine.process import log_locations, proofs
 from engine.proof import audit as audits
 from engine.proof import rules, verification
-from engine.reconcilers.explained import Explained
+from engine.reconcilers.explanation_types import Explained
 from events import keys, kube_objects
 from events.json_values import Json, as_list, object_at
 from events.kube_objects import KubeObject

@@ -14,7 +14,7 @@ from engine.cli import (
 from engine.cli.client import Client
 from engine.http import summaries
 from engine.http.query.response_types import Entry
-from engine.reconcilers.explained import Explained
+from engine.reconcilers.explanation_types import Explained
 from events.validation import known_kinds as kinds
 
 _TIME_CHARS: Final = 19

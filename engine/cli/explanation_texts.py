@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from engine.cli import output
 from engine.http import summaries
 from engine.placement.explanations import GroupExplanation
-from engine.reconcilers.explained import Explained
+from engine.reconcilers.explanation_types import Explained
 
 
 def story(explanation: Explained) -> list[str]:

@@ -34,7 +34,7 @@ from engine.http.query.response_types import Lag
 from engine.objects.bindings import Binding
 from engine.objects.clusters import Taint
 from engine.proof.verification import Report
-from engine.reconcilers.explained import Explained
+from engine.reconcilers.explanation_types import Explained
 from events.json_values import Json, object_at, objects_at
 
 _STEP_SECONDS: Final = 30.0

@@ -13,7 +13,7 @@ from engine.http.tunnels import Tunnels
 from engine.observer.report import Report
 from engine.plans import drills
 from engine.plans.questions import Question
-from engine.reconcilers.explained import Explained
+from engine.reconcilers.explanation_types import Explained
 from engine.writing.read_side import ReadSide
 from engine.writing.write_api import WriteApi
 from projections.as_of_views import AsOfViews

@@ -12,7 +12,7 @@ from engine.placement import explanations
 from engine.placement.capacity import UNLIMITED
 from engine.placement.explanations import ClusterExplanation, GroupExplanation, Step
 from engine.plans.summaries import count
-from engine.reconcilers.explained import Explained, Preemption
+from engine.reconcilers.explanation_types import Explained, Preemption
 from events import keys, shapes, times
 from events.json_values import Json, as_object, object_at, objects_at
 from events.kube_objects import KubeObject

@@ -11,7 +11,7 @@ from typing import TypeVar
 from engine.log import port
 from engine.process import log_locations
 from engine.proof import verification
-from engine.reconcilers import explained, explanation
+from engine.reconcilers import explanation, explanation_types
 from events.validation import manifests
 from projections import store, view_verification
 from projections.port import ProjectionError
@@ -26,7 +26,7 @@ class LogInquiry:
         self._directory = directory
         self._place = log_locations.of_server(directory, where)
 
-    async def explain(self, key: str, number: int | None) -> explained.Explained | None:
+    async def explain(self, key: str, number: int | None) -> explanation_types.Explained | None:
         """Explain a binding's newest decision, or the newest up to sequence number ``number``; None without one."""
         return await self._read(lambda log: explanation.explain(log, key, number))
 

@@ -15,7 +15,7 @@ from engine.deciders import shard_fold
 from engine.log import port
 from engine.proof import override_audit, verification
 from engine.proof import rules as audit_rules
-from engine.reconcilers import explained, explanation, recovery, replay
+from engine.reconcilers import explanation, explanation_types, recovery, replay
 from events import codec, decisions, records, shapes, times, topics
 from events.json_values import Json
 
@@ -38,8 +38,8 @@ class Difference(Struct, rename="camel", kw_only=True):
     reason: str
     recorded: dict[str, Json]
     decided: dict[str, Json]
-    recorded_explanation: explained.Explained | None = None
-    decided_explanation: explained.Explained | None = None
+    recorded_explanation: explanation_types.Explained | None = None
+    decided_explanation: explanation_types.Explained | None = None
 
 
 class Group(Struct, rename="camel"):

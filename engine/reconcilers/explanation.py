@@ -16,7 +16,7 @@ from engine.domain import bindings
 from engine.log import port
 from engine.placement.decisions import SUCCESS
 from engine.reconcilers import preemption_explanation, recovery, replay
-from engine.reconcilers.explained import Basis, Explained
+from engine.reconcilers.explanation_types import Basis, Explained
 from events import decisions, keys, shapes, times
 
 

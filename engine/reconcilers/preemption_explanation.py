@@ -6,7 +6,7 @@ Folded from the decisions of the binding's own shard, up to the requested positi
 import msgspec
 from msgspec import Struct
 
-from engine.reconcilers.explained import Preempted, Preemption, Priority, Victim
+from engine.reconcilers.explanation_types import Preempted, Preemption, Priority, Victim
 from events import decisions, preemption_decisions, shapes, times
 
 

@@ -30,7 +30,7 @@ from engine.log.local import MemoryLog
 from engine.log.port import NumberedLog
 from engine.plans import questions
 from engine.proof import verification
-from engine.reconcilers import explained, explanation
+from engine.reconcilers import explanation, explanation_types
 from engine.simulation.member_fleet import Members
 from engine.simulation.specs import MemberSpec
 from engine.writing.write_api import ProjectedObjects, WriteApi
@@ -54,7 +54,7 @@ class LogInquiry:
         self._log = log
         self._store = store
 
-    async def explain(self, key: str, number: int | None) -> explained.Explained | None:
+    async def explain(self, key: str, number: int | None) -> explanation_types.Explained | None:
         """See ``services.Inquiry``."""
         return await explanation.explain(self._log, key, number)
 

@@ -5,7 +5,7 @@ import pytest
 from engine.http import summaries
 from engine.placement.explain import ClusterExplanation, GroupExplanation
 from engine.reconcilers import explanation
-from engine.reconcilers.explained import Explained
+from engine.reconcilers.explanation_types import Explained
 from events import attributes, clusters, decisions
 from events.json_values import Json
 from tests.builders import inputs, manifests

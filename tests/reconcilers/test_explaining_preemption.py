@@ -6,7 +6,7 @@ import pytest
 
 from engine.http import summaries
 from engine.reconcilers import explanation
-from engine.reconcilers.explained import Explained
+from engine.reconcilers.explanation_types import Explained
 from events import policies
 from tests.builders.inputs import (
     capacity,

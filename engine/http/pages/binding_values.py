@@ -12,7 +12,7 @@ from engine.domain import marks
 from engine.http import summaries
 from engine.objects.bindings import Binding, Report, Spec, Target
 from engine.placement.explanations import GroupExplanation
-from engine.reconcilers.explained import Explained
+from engine.reconcilers.explanation_types import Explained
 from events import keys
 
 BAR_PIXELS_MAX: Final = 240
