@@ -6,7 +6,7 @@ A reader of the log learns nothing; a writer of the log could make itself an adm
 answers because all other directories are lost, the new replica's own keys become the shared keys. Everything that was
 signed before then becomes invalid.
 
-All of this is stored in ConfigMaps of ``karmada-system`` (``engine.writing.edits.authorized``).
+All of this is stored in ConfigMaps of ``karmada-system`` (``engine.writing.edits.rights_checks``).
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from engine import diagnostics
 from engine.identity import certificates, sealing, server_token
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.log.port import LogError
-from engine.writing.edits import authorized
+from engine.writing.edits import rights_checks
 from engine.writing.mutations import Edit, Edited, Target
 from engine.writing.object_changes import Change, Removal
 from engine.writing.read_side import ReadSide
@@ -107,7 +107,7 @@ async def answer(reads: ReadSide, write_api: WriteApi, directory: Path) -> None:
 
 async def _published(write_api: WriteApi, own: Keys, instead: str) -> str:
     """Publish ``own`` keys as ``_Publication`` does; return the fingerprint of the keys that are published now."""
-    outcome = await _change(write_api, authorized.KEYS, _Publication(own, instead))
+    outcome = await _change(write_api, rights_checks.KEYS, _Publication(own, instead))
     return str(_data(outcome).get("fingerprint"))
 
 
@@ -121,7 +121,7 @@ class _Publication(Struct, frozen=True):
         if live is not None and _data(live).get("fingerprint") not in ("", None, self.instead):
             return Edited(live)
         data: Json = {"fingerprint": self.own.fingerprint, "authority": self.own.certificate}
-        return Edited(_object(authorized.KEYS, data, live))
+        return Edited(_object(rights_checks.KEYS, data, live))
 
 
 class _Request(Struct, frozen=True):
@@ -152,7 +152,7 @@ async def _requested_keys(
 ) -> Keys | None:
     """Request the keys with this fingerprint from the other replicas; None if none answers."""
     own = X25519PrivateKey.generate()
-    name = authorized.KEY_REQUEST_PREFIX + secrets.token_hex(_ID_BYTES)
+    name = rights_checks.KEY_REQUEST_PREFIX + secrets.token_hex(_ID_BYTES)
     public = base64.b64encode(own.public_key().public_bytes_raw()).decode()
     await _change(write_api, name, _Request(name, fingerprint, public))
     deadline = time.monotonic() + seconds
@@ -181,14 +181,14 @@ def _opened(text: str, own: X25519PrivateKey, fingerprint: str) -> Keys | None:
 
 def _open_requests(views: Views, fingerprint: str) -> list[tuple[str, bytes]]:
     """Return the requests for the keys with this fingerprint: object name and public key."""
-    selection = object_tables.Selection(kind=_MAPS, namespace=authorized.KEYS_NAMESPACE)
+    selection = object_tables.Selection(kind=_MAPS, namespace=rights_checks.KEYS_NAMESPACE)
     with views.store.reading() as rows:
         items = object_tables.page(rows, selection).items
     requests: list[tuple[str, bytes]] = []
     for item in items:
         name, data = item.name, _data(item)
         if (
-            name.startswith(authorized.KEY_REQUEST_PREFIX)
+            name.startswith(rights_checks.KEY_REQUEST_PREFIX)
             and data.get("for") == fingerprint
             and "sealed" not in data
         ):
@@ -216,11 +216,11 @@ async def _change(write_api: WriteApi, name: str, edit: Edit) -> KubeObject:
 
 
 def _target(name: str) -> Target:
-    return Target(api_version="v1", kind="ConfigMap", namespace=authorized.KEYS_NAMESPACE, name=name)
+    return Target(api_version="v1", kind="ConfigMap", namespace=rights_checks.KEYS_NAMESPACE, name=name)
 
 
 def _object(name: str, data: Json, live: KubeObject | None) -> KubeObject:
-    new = {"name": name, "namespace": authorized.KEYS_NAMESPACE}
+    new = {"name": name, "namespace": rights_checks.KEYS_NAMESPACE}
     metadata = new if live is None else live.metadata or new
     return KubeObject({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
 

@@ -13,8 +13,8 @@ from cryptography.x509.oid import NameOID
 from engine.kubeapi.errors.status_objects import StatusError
 from engine.kubeapi.rights import rbac
 from engine.kubeapi.schema import resources
-from engine.writing.edits.authorized import Permission
 from engine.writing.edits.certificate_requests import Admission
+from engine.writing.edits.rights_checks import Permission
 from events.json_values import Json
 from events.kube_objects import KubeObject
 from tests.api.servers import NOW_MS

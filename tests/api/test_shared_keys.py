@@ -11,13 +11,13 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from engine.http.services import Services
 from engine.identity import sealing
 from engine.process import shared_keys
-from engine.writing.edits import authorized
+from engine.writing.edits import rights_checks
 from tests import speed
 from tests.api.servers import kube_client, serving
 
 pytestmark = pytest.mark.virtual_time
 
-MAPS = f"/api/v1/namespaces/{authorized.KEYS_NAMESPACE}/configmaps"
+MAPS = f"/api/v1/namespaces/{rights_checks.KEYS_NAMESPACE}/configmaps"
 
 
 async def share(services: Services, directory: Path, *, seconds: float = 60.0) -> shared_keys.Keys:
@@ -44,7 +44,7 @@ async def test_new_replica_receives_the_existing_keys(tmp_path: Path) -> None:
         assert first.certificate.encode().replace(b"\n", b"\\n") in written
         for secret in (first.key, first.token):
             assert secret.strip().encode().replace(b"\n", b"\\n") not in written
-        assert authorized.KEY_REQUEST_PREFIX.encode() in written
+        assert rights_checks.KEY_REQUEST_PREFIX.encode() in written
 
 
 async def test_replicas_that_start_together_agree_on_keys(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ async def test_malformed_key_requests_are_ignored(tmp_path: Path, data: dict[str
         first = await share(services, tmp_path / "first")
         async with kube_client(services) as client:
             wrong = {
-                "metadata": {"name": f"{authorized.KEY_REQUEST_PREFIX}0"},
+                "metadata": {"name": f"{rights_checks.KEY_REQUEST_PREFIX}0"},
                 "data": {"for": first.fingerprint, **data},
             }
             assert (await client.post(MAPS, json=wrong)).status_code == 201
@@ -126,12 +126,12 @@ async def test_only_administrators_can_request_keys() -> None:
         alice = {"impersonate-user": "alice"}
         other = {"metadata": {"name": "others"}}
         assert (await client.post(MAPS, json=other, headers=alice)).status_code == 201
-        named = {"metadata": {"name": f"{authorized.KEY_REQUEST_PREFIX}0"}}
+        named = {"metadata": {"name": f"{rights_checks.KEY_REQUEST_PREFIX}0"}}
         refused = await client.post(MAPS, json=named, headers=alice)
         assert refused.status_code == 403
         assert "system:masters" in refused.json()["message"]
         assert (await client.post(MAPS, json=named)).status_code == 201
-        path = f"{MAPS}/{authorized.KEY_REQUEST_PREFIX}0"
+        path = f"{MAPS}/{rights_checks.KEY_REQUEST_PREFIX}0"
         patched = await client.patch(
             path,
             content=json.dumps({"data": {"a": "b"}}),

@@ -65,6 +65,6 @@ async def test_replicas_share_their_keys(
         keys = [await asyncio.to_thread(shared_keys.load_or_create, path) for path in (first, second)]
         assert keys[0] == keys[1]
         maps = (
-            await kube.get(f"/api/v1/namespaces/{shared_keys.authorized.KEYS_NAMESPACE}/configmaps")
+            await kube.get(f"/api/v1/namespaces/{shared_keys.rights_checks.KEYS_NAMESPACE}/configmaps")
         ).json()
-        assert [value["metadata"]["name"] for value in maps["items"]] == [shared_keys.authorized.KEYS]
+        assert [value["metadata"]["name"] for value in maps["items"]] == [shared_keys.rights_checks.KEYS]

@@ -20,7 +20,7 @@ from engine.kubeapi.errors.status_objects import Status
 from engine.kubeapi.schema.custom_kinds import DEFINITIONS
 from engine.kubeapi.schema.resources import ApiPath, Resource
 from engine.objects.owner_references import Propagation
-from engine.writing.edits.authorized import check_reserved
+from engine.writing.edits.rights_checks import check_reserved
 from engine.writing.mutations import Action, Problem, Written
 from engine.writing.object_changes import Preconditions, Removal
 from engine.writing.write_api import CLIENT_SOURCE

@@ -24,10 +24,10 @@ from engine.kubeapi.patching import managed_fields
 from engine.kubeapi.schema.resources import ApiPath, Resource
 from engine.writing import object_changes
 from engine.writing.edits import binding_changes, certificate_requests
-from engine.writing.edits.authorized import AuthorizedEdit, Permission, check_reserved
 from engine.writing.edits.objects import SCALE, STATUS, STATUSES, RequestedEdit
 from engine.writing.edits.patching import JSON_PATCH, Patch
 from engine.writing.edits.preconditions import AheadError
+from engine.writing.edits.rights_checks import AuthorizedEdit, Permission, check_reserved
 from engine.writing.edits.status import DerivedStatus
 from engine.writing.mutations import Action, Problem, Target, Verdict, Written
 from engine.writing.object_changes import Change, StatusChange

@@ -20,8 +20,8 @@ from engine.kubeapi.errors.status_objects import Cause
 from engine.kubeapi.rights import rbac
 from engine.kubeapi.rights.rbac import Act, UserInfo
 from engine.kubeapi.schema.resources import Resource
-from engine.writing.edits.authorized import Permission
 from engine.writing.edits.objects import APPROVAL
+from engine.writing.edits.rights_checks import Permission
 from events import times
 from events.json_values import Json, list_at, objects_at
 from events.kube_objects import KubeObject

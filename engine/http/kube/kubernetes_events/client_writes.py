@@ -19,8 +19,8 @@ from engine.kubeapi.errors import status_objects
 from engine.kubeapi.errors.status_objects import Status, StatusError
 from engine.kubeapi.schema.resources import ApiPath
 from engine.writing import object_changes
-from engine.writing.edits.authorized import Permission
 from engine.writing.edits.objects import RequestedEdit
+from engine.writing.edits.rights_checks import Permission
 from engine.writing.execution import Report
 from engine.writing.object_changes import Preconditions
 from engine.writing.read_side import ReadSide

@@ -45,8 +45,8 @@ from engine.simulation import (
 from engine.simulation.state import Unmanaged
 from engine.works import templates
 from engine.writing import object_changes
-from engine.writing.edits.authorized import Permission
 from engine.writing.edits.objects import SCALE, STATUS, RequestedEdit
+from engine.writing.edits.rights_checks import Permission
 from engine.writing.mutations import Edited
 from events import clusters, shapes, times
 from events.json_values import Json
