@@ -36,7 +36,7 @@ class EndReason(enum.StrEnum):
     REPLACEMENT_HEALTHY = "ReplacementHealthy"
 
 
-class Verdicts(Struct, frozen=True, gc=False):
+class EvictionEnds(Struct, frozen=True, gc=False):
     """Clusters whose evictions end now, with reasons.
 
     Evictions from the clusters in ``protected`` do not end with their grace period.
@@ -46,7 +46,7 @@ class Verdicts(Struct, frozen=True, gc=False):
     protected: AbstractSet[str] = frozenset()
 
 
-NO_VERDICTS: Final = Verdicts()
+NO_ENDS: Final = EvictionEnds()
 
 
 class Ended(Struct, frozen=True, gc=False):
@@ -103,7 +103,7 @@ def assess(
     is_scheduled: bool,
     now_ms: int,
     grace_period_ms: int,
-    verdicts: Verdicts = NO_VERDICTS,
+    ends: EvictionEnds = NO_ENDS,
 ) -> Assessment:
     """Decide which tasks have ended now.
 
@@ -115,11 +115,9 @@ def assess(
     ended: list[Ended] = []
     dues: list[int] = []
     for task in tasks:
-        is_protected = task.cluster in verdicts.protected
+        is_protected = task.cluster in ends.protected
         due_ms = None if is_protected else _due_ms(task, grace_period_ms)
-        reason = verdicts.ending.get(task.cluster) or _end_reason(
-            task, due_ms, now_ms, is_replaced=is_replaced
-        )
+        reason = ends.ending.get(task.cluster) or _end_reason(task, due_ms, now_ms, is_replaced=is_replaced)
         if reason is not None:
             ended.append(Ended(task, reason))
         elif due_ms is not None:

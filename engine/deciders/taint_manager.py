@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from engine.deciders import eviction_rules, last_copy, state_preservation
-from engine.deciders.eviction_rules import EndReason, Verdicts
+from engine.deciders.eviction_rules import EndReason, EvictionEnds
 from engine.deciders.facts import Facts
 from engine.deciders.placement_cache import Placements
 from engine.deciders.state import Binding, ShardState
@@ -172,13 +172,13 @@ def _assess(
         is_scheduled=is_scheduled,
         now_ms=now_ms,
         grace_period_ms=GRACE_PERIOD_MS,
-        verdicts=_verdicts(binding, healthy, facts, placements, is_changed=is_changed),
+        ends=_ends(binding, healthy, facts, placements, is_changed=is_changed),
     )
 
 
-def _verdicts(
+def _ends(
     binding: Binding, healthy: AbstractSet[str], facts: Facts, placements: Placements, *, is_changed: bool
-) -> Verdicts:
+) -> EvictionEnds:
     protected = last_copy.clusters(binding)
     ending: dict[str, EndReason] = {}
     if not binding.clusters and (binding.claim is None or not is_changed):
@@ -190,7 +190,7 @@ def _verdicts(
     for task in binding.tasks:
         if not task.held and facts.fleet.get(task.cluster) is None:
             ending[task.cluster] = EndReason.CLUSTER_LEFT
-    return Verdicts(ending, protected)
+    return EvictionEnds(ending, protected)
 
 
 def _tolerates(binding: Binding, cluster: str, facts: Facts, placements: Placements) -> bool:

@@ -36,7 +36,7 @@ def with_tolerations(policy: KubeObject, seconds: TolerationSeconds) -> KubeObje
         {"key": key, "operator": "Exists", "effect": Effect.NO_EXECUTE.value, "tolerationSeconds": count}
         for key, count in seconds_by_key.items()
         if count is not None
-        and not any(_speaks_of(toleration, key) for toleration in objects_at(tolerations))
+        and not any(_matches_taint(toleration, key) for toleration in objects_at(tolerations))
     ]
     if not added:
         return policy
@@ -44,6 +44,6 @@ def with_tolerations(policy: KubeObject, seconds: TolerationSeconds) -> KubeObje
     return policy.with_fields({"spec": {**spec, "placement": placed}})
 
 
-def _speaks_of(toleration: Json, key: str) -> bool:
+def _matches_taint(toleration: Json, key: str) -> bool:
     effect = toleration.get("effect") or Effect.NO_EXECUTE
     return (toleration.get("key") or key) == key and effect == Effect.NO_EXECUTE
