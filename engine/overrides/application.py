@@ -151,7 +151,7 @@ class OverrideApplication:
     """
 
     def __init__(self, value: KubeObject) -> None:
-        # `json_patch_own` changes the value in place.
+        # `json_patch_in_place` changes the value in place.
         self.value = KubeObject(copy.deepcopy(value.document))
         self._budget = COST_MAX
 
@@ -192,7 +192,7 @@ class OverrideApplication:
             yield "plaintext", -1, partial(self._apply_patch, operations)
 
     def _apply_patch(self, operations: list[_Operation]) -> None:
-        changed = as_object(patches.json_patch_own(self.value.document, operations))
+        changed = as_object(patches.json_patch_in_place(self.value.document, operations))
         if changed is None:
             raise OverrideError("", "leaves no object")
         self.value = KubeObject(changed)
@@ -260,14 +260,14 @@ class OverrideApplication:
             raise OverrideError(".fieldPath", f"{overrider.field_path} is not a string")
         self._spend(len(text))
         if overrider.yaml:
-            document = patches.json_patch_own(_read_yaml(text), _sub_operations(overrider.yaml))
+            document = patches.json_patch_in_place(_read_yaml(text), _sub_operations(overrider.yaml))
             new = yaml.safe_dump(document, default_flow_style=False, allow_unicode=True, sort_keys=True)
         elif overrider.json:
             try:
                 document = msgspec.json.decode(text)
             except (msgspec.MsgspecError, ValueError):
                 raise OverrideError(".fieldPath", f"{overrider.field_path} is not JSON") from None
-            document = patches.json_patch_own(document, _sub_operations(overrider.json))
+            document = patches.json_patch_in_place(document, _sub_operations(overrider.json))
             new = msgspec.json.encode(document).decode()
         else:
             return

@@ -115,7 +115,7 @@ def test_only_api_patches_may_replace_a_missing_value() -> None:
     replace = [{"op": "replace", "path": "/b", "value": 1}]
     assert patches.json_patched({"a": 1}, replace) == {"a": 1, "b": 1}
     with pytest.raises(patches.PatchError, match="there is no /b"):
-        patches.json_patch_own({"a": 1}, replace)
+        patches.json_patch_in_place({"a": 1}, replace)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """JSON patches (RFC 6902) and merge patches (RFC 7396).
 
-Strategic merge patches are in ``strategic_merge``. Arguments are not changed, except by ``json_patch_own``.
+Strategic merge patches are in ``strategic_merge``. Arguments are not changed, except by ``json_patch_in_place``.
 """
 
 import copy
@@ -47,10 +47,10 @@ def json_patched(value: object, operations: object) -> object:
     As in Kubernetes, ``replace`` adds an object field that does not exist, a test for null passes if there is no such
     field, and negative indexes of lists count from the end.
     """
-    return json_patch_own(copy.deepcopy(value), operations, is_api=True)
+    return json_patch_in_place(copy.deepcopy(value), operations, is_api=True)
 
 
-def json_patch_own(value: object, operations: object, *, is_api: bool = False) -> object:
+def json_patch_in_place(value: object, operations: object, *, is_api: bool = False) -> object:
     """Apply a JSON patch in place; the value is changed even if PatchError is raised.
 
     Operations follow RFC 6902; with ``is_api``, they follow the API server (see ``json_patched``).
