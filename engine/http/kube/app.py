@@ -118,7 +118,7 @@ class KubeApplication:
             user = await self._known.authenticate(request)
         access.keep_user(request, user)
         if not (is_open or user.is_master):
-            self._meter.spend(user.name)
+            self._meter.count_request(user.name)
         answered = await self._api.answer(request, path)
         if isinstance(answered, Lines) and not user.is_master:
             answered.ended = self._meter.watch(user.name)

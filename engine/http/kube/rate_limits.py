@@ -44,7 +44,7 @@ class Meter:
         self._buckets: OrderedDict[str, _TokenBucket] = OrderedDict()
         self._watches: dict[str, int] = {}
 
-    def spend(self, user: str) -> None:
+    def count_request(self, user: str) -> None:
         """Count a request; raises StatusError (429) with a retry delay if the bucket is empty."""
         now_s, limits = self._clock_s(), self._limits
         bucket = self._buckets.pop(user, None) or _TokenBucket(limits.burst, now_s)

@@ -142,7 +142,7 @@ class Parsing:
         if prefix:
             write = structs.replace(write, prefix=prefix)
         if repeated:
-            write = _with_repeated(write, repeated)
+            write = _with_duplicate_warnings(write, repeated)
         return write, Creation(write.writer, body.with_metadata({"name": name}))
 
     async def _replacement(
@@ -152,7 +152,7 @@ class Parsing:
         repeated: list[str] = []
         body_resource = scales.SCALE if api_path.part == SCALE else resource
         body = await bodies.read_object(request, body_resource, repeated)
-        return _with_repeated(write, repeated), _edits(write).replacement(write.writer, body)
+        return _with_duplicate_warnings(write, repeated), _edits(write).replacement(write.writer, body)
 
     async def _patch(
         self, request: Request, resource: Resource, api_path: ApiPath
@@ -166,7 +166,7 @@ class Parsing:
             raise status_objects.invalid_options("PatchOptions", cause)
         repeated: list[str] = []
         patch = await bodies.patch_value(content, repeated)
-        write = _with_repeated(write, repeated)
+        write = _with_duplicate_warnings(write, repeated)
         if is_expanding(patch):
             write = structs.replace(write, body_bytes=_LARGE)
         check_patch_type(write.writer, kind)
@@ -176,7 +176,7 @@ class Parsing:
         """Parse a server-side apply."""
         repeated: list[str] = []
         desired = await bodies.applied_object(content, repeated)
-        write = _with_repeated(write, repeated)
+        write = _with_duplicate_warnings(write, repeated)
         if bodies.is_expanding(content):
             write = structs.replace(write, body_bytes=_LARGE)
         return write, _edits(write).application(write.writer, desired, write.query.force)
@@ -235,7 +235,7 @@ def _generated(prefix: str) -> str:
     return prefix[:_GENERATED_PREFIX_MAX] + letters
 
 
-def _with_repeated(write: WriteRequest, paths: list[str]) -> WriteRequest:
+def _with_duplicate_warnings(write: WriteRequest, paths: list[str]) -> WriteRequest:
     """Return the request with warnings of duplicate fields; with fieldValidation=Strict raise StatusError instead."""
     messages = tuple(f'duplicate field "{path}"' for path in paths)
     if messages and write.query.validation == "Strict":

@@ -51,20 +51,20 @@ def test_rate_limit_is_per_user_and_refills() -> None:
     now_s = [100.0]
     meter = Meter(Limits(requests_per_second=2, burst=3), lambda: now_s[0])
     for _ in range(3):
-        meter.spend(ALICE)
+        meter.count_request(ALICE)
     with pytest.raises(StatusError) as refused:
-        meter.spend(ALICE)
+        meter.count_request(ALICE)
     assert (refused.value.code, refused.value.details) == (429, {"retryAfterSeconds": 1})
-    meter.spend(BOB)
+    meter.count_request(BOB)
     now_s[0] += 0.5
-    meter.spend(ALICE)
+    meter.count_request(ALICE)
     with pytest.raises(StatusError):
-        meter.spend(ALICE)
+        meter.count_request(ALICE)
     now_s[0] += 3600
     for _ in range(3):
-        meter.spend(ALICE)
+        meter.count_request(ALICE)
     with pytest.raises(StatusError):
-        meter.spend(ALICE)
+        meter.count_request(ALICE)
 
 
 def test_open_watches_are_limited_per_user() -> None:
