@@ -29,7 +29,7 @@ SLOTS: Final[tuple[Slot, ...]] = tuple(
 KEPT: Final = 65_536
 """Number of extents that stay in memory although the file has them; between two cleanups up to twice as many."""
 
-_SOME: Final = 256
+_RANGES_READ_MAX: Final = 256
 
 
 class Extent(Struct, frozen=True, array_like=True, gc=False):
@@ -199,7 +199,7 @@ class Sequence:
     def after(self, number: int) -> Iterator[Numbered]:
         """Yield the ranges after a number, in order; the first one may be the rest of an extent."""
         while number + 1 < self.next:
-            for stretch in self._from(number + 1):
+            for stretch in self._ranges_from(number + 1):
                 yield stretch
                 number = stretch.first + stretch.end - stretch.start - 1
 
@@ -237,18 +237,19 @@ class Sequence:
         self._before += count
         self._put -= count
 
-    def _from(self, number: int) -> list[Numbered]:
-        """Return up to ``_SOME`` ranges in order, beginning at ``number``, which must exist."""
+    def _ranges_from(self, number: int) -> list[Numbered]:
+        """Return up to ``_RANGES_READ_MAX`` ranges in order, beginning at ``number``, which must exist."""
         if self._extent_file is None or (self._firsts and number >= self._firsts[0]):
             index = bisect.bisect_right(self._firsts, number) - 1
             parts = (
-                column[index : index + _SOME + 1] for column in (self._firsts, self._slot_of, self._starts)
+                column[index : index + _RANGES_READ_MAX + 1]
+                for column in (self._firsts, self._slot_of, self._starts)
             )
             rows, end = list(zip(*parts, strict=True)), self.next
         else:
-            rows, end = self._extent_file.rows(number, _SOME + 1)
+            rows, end = self._extent_file.rows(number, _RANGES_READ_MAX + 1)
         ranges: list[Numbered] = []
-        for index, (first, slot_index, start) in enumerate(rows[:_SOME]):
+        for index, (first, slot_index, start) in enumerate(rows[:_RANGES_READ_MAX]):
             following = rows[index + 1][0] if index + 1 < len(rows) else end
             skipped = max(number - first, 0)
             ranges.append(
