@@ -184,7 +184,7 @@ class Namespaces:
             Target(api_version=ref.api_version, kind=ref.kind, namespace=name, name=ref.name)
             for ref in (contents if is_marked else ())
         ]
-        refused = await batches.gathered(self._is_refused, targets)
+        refused = await batches.gathered(self._delete, targets)
         protected = [target for target, is_refused in zip(targets, refused, strict=True) if is_refused]
         if not protected:
             self._held.discard(name)
@@ -195,7 +195,7 @@ class Namespaces:
                 "protected objects keep a namespace", namespace=name, objects=len(protected), first=first
             )
 
-    async def _is_refused(self, target: Target) -> bool:
+    async def _delete(self, target: Target) -> bool:
         """Delete an object of a namespace; return whether the deletion was refused because the object is protected."""
         try:
             answer = await self._remove(target)
