@@ -63,7 +63,7 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[bool]:
                 key=binding.key, policy=binding.claim.policy, reason=_reason(binding.claim, view.facts)
             )
         return False
-    if (yield from _is_refused(binding, template, chosen, view)):
+    if (yield from _refuse(binding, template, chosen, view)):
         return False
     yield from declare(binding, template, view)
     yield from _claim(binding, template, chosen, is_preemption=outcome == Outcome.PREEMPTED)
@@ -95,8 +95,8 @@ def _mark(binding: Binding, lazy: KnownPolicy | None) -> Outputs[None]:
         )
 
 
-def _is_refused(binding: Binding, template: Template, chosen: KnownPolicy, view: View) -> Outputs[bool]:
-    """Return whether the policy cannot be applied to the template now; record the refusal if it is a new one."""
+def _refuse(binding: Binding, template: Template, chosen: KnownPolicy, view: View) -> Outputs[bool]:
+    """Record a new refusal of the policy by the template; return whether the policy cannot be applied now."""
     obstacle = yield from _obstacle(binding, template, chosen, view)
     if isinstance(obstacle, Refused):
         refused = decisions.ClaimRefused(
