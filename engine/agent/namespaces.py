@@ -153,7 +153,9 @@ def _prepared(raw: msgspec.Raw) -> KubeObject:
     """The namespace to apply; raises msgspec.MsgspecError if it is not a JSON object."""
     value = KubeObject.from_json(raw)
     metadata = object_preparation.kept_metadata(value)
-    return marks.listed(KubeObject({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}))
+    return marks.with_managed_names(
+        KubeObject({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    )
 
 
 def _has_texts(live: KubeObject | None, desired: KubeObject) -> bool:

@@ -208,4 +208,4 @@ def _with_marks(value: KubeObject, owner: Owner) -> KubeObject:
     if work.template is not None:
         annotations |= marks.of_binding(work.template, "").annotations
     labels: Json = {**value.labels, marks.MANAGED: "true"}
-    return marks.listed(value.with_metadata({"labels": labels, "annotations": annotations}))
+    return marks.with_managed_names(value.with_metadata({"labels": labels, "annotations": annotations}))

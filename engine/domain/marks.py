@@ -230,7 +230,7 @@ def propagated(template_object: KubeObject, propagation: Propagation) -> KubeObj
     for marks in applied:
         labels |= marks.labels
         annotations |= marks.annotations
-    return listed(_merged(template_object, Marks(labels, annotations)))
+    return with_managed_names(_merged(template_object, Marks(labels, annotations)))
 
 
 def restored(value: KubeObject, original: KubeObject) -> KubeObject:
@@ -242,11 +242,11 @@ def restored(value: KubeObject, original: KubeObject) -> KubeObject:
         {name: str(texts[name]) for name in names if name in texts and name not in CLAIMS}
         for names, texts in ((LABELS, original.labels), (ANNOTATIONS, original.annotations))
     )
-    return listed(_merged(value, Marks(labels, annotations)))
+    return with_managed_names(_merged(value, Marks(labels, annotations)))
 
 
-def listed(value: KubeObject) -> KubeObject:
-    """Add two annotations that list the names of the object's labels and annotations, all of which are managed."""
+def with_managed_names(value: KubeObject) -> KubeObject:
+    """Return the object with two annotations that list its labels and annotations: all of them are managed."""
     names = {*value.annotations, _MANAGED_ANNOTATIONS, _MANAGED_LABELS}
     lists = {_MANAGED_ANNOTATIONS: ",".join(sorted(names)), _MANAGED_LABELS: ",".join(sorted(value.labels))}
     return _merged(value, Marks({}, lists))
