@@ -72,7 +72,7 @@ def apply(
     ] = None,
     validate: Validation = "strict",
     dry_run: DryRun = False,
-    scope: options.NamespaceOption = options.PLACE,
+    scope: options.NamespaceOption = options.NAMESPACE,
     server: options.Server = options.SERVER,
 ) -> int:
     if bool(filename) == (plan is not None) or (plan and dry_run):
@@ -93,7 +93,7 @@ def delete(
     *names: options.Names,
     filename: Files = [],  # noqa: B006  # cyclopts makes a new list for each call
     dry_run: DryRun = False,
-    scope: options.NamespaceOption = options.PLACE,
+    scope: options.NamespaceOption = options.NAMESPACE,
     server: options.Server = options.SERVER,
 ) -> int:
     outcomes = deletions(kind, names, filename, scope.namespace, dry_run=dry_run)

@@ -53,7 +53,7 @@ def audit(
         tolerated=TolerationSeconds(not_ready=toleration_default, unreachable=toleration_default),
     )
     location = log_checkpoint.place_of(log, server)
-    with log_verify.proving(location, next_commands.check_log()) as show:
+    with log_verify.proof_progress(location, next_commands.check_log()) as show:
         _check_recorded(location, changed)
         result = proofs.audit(
             location,

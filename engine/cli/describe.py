@@ -35,7 +35,7 @@ def describe(
     /,
     *,
     as_of: options.AsOf = "",
-    scope: options.NamespaceOption = options.PLACE,
+    scope: options.NamespaceOption = options.NAMESPACE,
     server: options.Server = options.SERVER,
 ) -> None:
     kind, name = set_properties.split(kind, name)

@@ -45,7 +45,7 @@ def edit(
     name: options.Name = "",
     /,
     *,
-    scope: options.NamespaceOption = options.PLACE,
+    scope: options.NamespaceOption = options.NAMESPACE,
     server: options.Server = options.SERVER,
 ) -> int:
     kind, name = set_properties.split(kind, name)

@@ -31,7 +31,7 @@ def explain(
     /,
     *,
     as_of: options.AsOf = "",
-    scope: options.NamespaceOption = options.PLACE,
+    scope: options.NamespaceOption = options.NAMESPACE,
     server: options.Server = options.SERVER,
 ) -> None:
     kind, name = set_properties.split(kind, name)
@@ -78,7 +78,7 @@ def timeline(
     /,
     *,
     as_of: options.AsOf = "",
-    scope: options.NamespaceOption = options.PLACE,
+    scope: options.NamespaceOption = options.NAMESPACE,
     server: options.Server = options.SERVER,
 ) -> None:
     kind, name = set_properties.split(kind, name)

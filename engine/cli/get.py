@@ -81,7 +81,7 @@ def get(  # noqa: PLR0913  # each is an option that kubectl has too
     all_namespaces: All = False,
     watch: Watch = False,
     as_of: options.AsOf = "",
-    scope: options.NamespaceOption = options.PLACE,
+    scope: options.NamespaceOption = options.NAMESPACE,
     server: options.Server = options.SERVER,
 ) -> None:
     requested = _requested(kind, names)

@@ -110,7 +110,7 @@ def _verified(
 ) -> verification.Report:
     """Verify the log without its server, in ``processes`` processes (by default one per CPU)."""
     remedy = "check the path or address of the log, or restore the log"
-    with proving(location, remedy) as show:
+    with proof_progress(location, remedy) as show:
         missing: list[verification.Finding] = []
         if expected:
             missing = log_locations.run_on(location, lambda log: checkpoints.differing(log, expected))
@@ -126,7 +126,7 @@ def _verified(
 
 
 @contextmanager
-def proving(location: log_locations.LogLocation, remedy: str) -> Generator[proofs.Show]:
+def proof_progress(location: log_locations.LogLocation, remedy: str) -> Generator[proofs.Show]:
     """Yield a function that shows the progress of a proof on a terminal, with its rate, until the block ends.
 
     Convert errors into Failure; ``remedy`` is for errors of the log.

@@ -69,7 +69,7 @@ class NamespaceOption:
 
 
 SERVER = Server()
-PLACE = NamespaceOption()
+NAMESPACE = NamespaceOption()
 
 
 def instant(text: str, now_ms: int) -> str:

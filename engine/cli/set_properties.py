@@ -41,7 +41,7 @@ def scale(
     /,
     *,
     replicas: Replicas,
-    scope: options.NamespaceOption = options.PLACE,
+    scope: options.NamespaceOption = options.NAMESPACE,
     server: options.Server = options.SERVER,
 ) -> int:
     kind, name = split(kind, name)
@@ -57,7 +57,7 @@ def label(
     /,
     *changes: Annotated[str, Parameter(help="KEY=VALUE to set a label, KEY- to remove it.")],
     overwrite: Overwrite = False,
-    scope: options.NamespaceOption = options.PLACE,
+    scope: options.NamespaceOption = options.NAMESPACE,
     server: options.Server = options.SERVER,
 ) -> int:
     if "/" in kind:

@@ -46,7 +46,7 @@ def explain(
     name: options.Name = "",
     /,
     *,
-    scope: options.NamespaceOption = options.PLACE,
+    scope: options.NamespaceOption = options.NAMESPACE,
     log: log_checkpoint.LogOption = "",
     server: options.Server = options.SERVER,
 ) -> None:

@@ -68,7 +68,7 @@ Changes = Callable[[KubeObjects], list[Result]]
 def plan(
     *words: Annotated[str, Parameter(show=False)],
     filename: apply.Files = [],  # noqa: B006  # cyclopts makes a new list for each call
-    scope: options.NamespaceOption = options.PLACE,
+    scope: options.NamespaceOption = options.NAMESPACE,
     plan_options: PlanOptions = PLAN_OPTIONS,
 ) -> int:
     """Predict the effect of applying files."""
@@ -89,7 +89,7 @@ def delete(
     /,
     *names: options.Names,
     filename: apply.Files = [],  # noqa: B006  # cyclopts makes a new list for each call
-    scope: options.NamespaceOption = options.PLACE,
+    scope: options.NamespaceOption = options.NAMESPACE,
     plan_options: PlanOptions = PLAN_OPTIONS,
 ) -> int:
     """Predict the effect of deleting objects, by file, or by kind and name."""
@@ -124,7 +124,7 @@ def scale(
         str, Parameter(help="KIND/NAME or KIND NAME, then the number of replicas unless --replicas has it.")
     ],
     replicas: properties.Replicas | None = None,
-    scope: options.NamespaceOption = options.PLACE,
+    scope: options.NamespaceOption = options.NAMESPACE,
     plan_options: PlanOptions = PLAN_OPTIONS,
 ) -> int:
     """Predict the effect of another number of replicas: deploy/web 40."""
