@@ -203,7 +203,10 @@ def read(names: list[FileName]) -> list[tuple[str, bytes]]:
                     child for child in path.iterdir() if child.suffix in _SUFFIXES and not child.is_dir()
                 )
                 if not files:
-                    raise failures.Failure(f"{name} contains no .yaml, .yml or .json file")
+                    raise failures.Failure(
+                        f"{name} contains no .yaml, .yml or .json file",
+                        "name the files; directories in a directory are not read",
+                    )
             else:
                 files = [path]
             contents.extend((str(file), file.read_bytes()) for file in files)

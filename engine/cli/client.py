@@ -28,6 +28,7 @@ _PREFIX: Final = "/api/v1/"
 _KUBERNETES: Final = "/kubernetes/"
 """Path of the Kubernetes API on the query server; all objects are written there."""
 _NO_TLS: Final = "WRONG_VERSION_NUMBER"
+_OTHER_SERVER: Final = "check that the address is that of a Reballast server of this release"
 """OpenSSL's reason if a server without TLS answers."""
 _T = TypeVar("_T")
 _WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
@@ -112,7 +113,9 @@ class Client:
         if "kind" not in answer:
             raise _failure(response)
         if _is_unable(response.status_code):
-            raise failures.Failure(f"the server is unavailable: {answer.get('message', '')}")
+            raise failures.Failure(
+                f"the server is unavailable: {answer.get('message', '')}", "repeat it later"
+            )
         warnings = [
             re.sub(r"\\(.)", r"\1", text)
             for header in response.headers.get_list("warning")
@@ -232,13 +235,14 @@ def _read(response: httpx.Response, kind: type[_T]) -> _T:
     try:
         return msgspec.json.decode(response.content, type=kind)
     except DECODING_ERRORS as error:
-        raise failures.Failure(f"unexpected response from the server: {error}") from None
+        raise failures.Failure(f"unexpected response from the server: {error}", _OTHER_SERVER) from None
 
 
 def _failure(response: httpx.Response) -> failures.Failure:
     error = object_at(decoded(response.content), "error")
     if not error:
-        return failures.Failure(f"the server answered {response.status_code} {response.reason_phrase}")
+        answered = f"the server answered {response.status_code} {response.reason_phrase}"
+        return failures.Failure(answered, _OTHER_SERVER)
     field, reason = str(error.get("field", "")), str(error.get("reason", ""))
     is_busy = response.status_code == HTTPStatus.TOO_MANY_REQUESTS
     failure = failures.ServerBusy if is_busy else failures.Failure

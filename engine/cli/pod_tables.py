@@ -40,7 +40,10 @@ def pods(client: Client, names: Sequence[str], selection: server_reads.Selection
         )
     answer = client.find("members/pods", _Pods, namespace=selection.namespace, labelSelector=selection.labels)
     if answer is None:
-        raise failures.Failure("no members are simulated here, so there are no pods to list")
+        raise failures.Failure(
+            "no members are simulated here, so there are no pods to list",
+            "list them in the cluster, with its own kubeconfig: kubectl get pods",
+        )
     if answer.truncated:
         output.warn(f"Only the first {len(answer.items):,} pods were read; choose fewer with -n and -l.")
     return _named(answer.items, names, "pods", lambda pod: (pod.name,))

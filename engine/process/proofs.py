@@ -128,7 +128,9 @@ def _result(future: Future[_Result]) -> _Result:
     try:
         return future.result()
     except BrokenProcessPool:
-        raise port.LogError("a process ended early; it may have had too little memory") from None
+        raise port.LogError(
+            "a process ended early, perhaps for lack of memory; use fewer --processes"
+        ) from None
 
 
 def _collect(readings: "Queue[_Reading]", reached: dict[int, tuple[int, int]]) -> None:

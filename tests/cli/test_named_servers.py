@@ -1,7 +1,9 @@
 """Commands for the server that the environment names, if it does not answer or rejects them."""
 
 import asyncio
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -65,3 +67,24 @@ def test_missing_and_wrong_tokens_are_reported(
     assert wrong == (
         f"error: {url} rejects the token\n  set REBALLAST_TOKEN to the token in the server's endpoint.json\n"
     )
+
+
+def test_server_of_another_program_is_reported(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        errors = errors_of(monkeypatch, capsys, f"http://127.0.0.1:{other.server_port}", "token", code=1)
+        other.shutdown()
+    assert "the server answered 501" in errors
+    assert "check that the address is that of a Reballast server" in errors
+
+
+def test_pods_of_real_clusters_are_listed_by_kubectl(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], url: str
+) -> None:
+    monkeypatch.setenv(server_location.SERVER_VARIABLE, url)
+    monkeypatch.setenv(server_location.TOKEN_VARIABLE, TOKEN)
+    assert main.run(["get", "pods"]) == failures.FAILED
+    assert "no members are simulated here" in (errors := capsys.readouterr().err)
+    assert "kubectl get pods" in errors
