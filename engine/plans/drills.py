@@ -40,8 +40,8 @@ class Remedy(Struct, frozen=True, rename="camel"):
     @property
     def text(self) -> str:
         """The remedy as a phrase."""
-        capacity = " and ".join(f"{name} {amount}" for name, amount in self.capacity.items())
-        return f"{self.cluster} needs {capacity or 'capacity'} more for {summaries.count(self.replicas, 'replica')}"
+        capacity = " and ".join(f"{amount} more {name}" for name, amount in self.capacity.items())
+        return f"{self.cluster} needs {capacity or 'more capacity'} for {summaries.count(self.replicas, 'replica')}"
 
 
 class Result(Struct, frozen=True, rename="camel"):

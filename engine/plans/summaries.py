@@ -39,11 +39,11 @@ def summary(prediction: Prediction) -> str:
     parts.append(f"{count(stopped, 'replica')} to stop")
     parts.append(f"{sum(change.started for change in moved)} to start")
     if prediction.unplaced:
-        parts.append(f"{len(prediction.unplaced)} cannot be placed")
+        parts.append(f"{count(len(prediction.unplaced), 'workload')} cannot be placed")
     if disturbed := sum(map(_is_disturbed, prediction.changed)):
-        parts.append(f"{disturbed} with fewer ready replicas meanwhile")
+        parts.append(f"{count(disturbed, 'workload')} with fewer ready replicas meanwhile")
     if reduced := sum(map(_is_reduced, prediction.changed)):
-        parts.append(f"{reduced} with fewer ready replicas at the end")
+        parts.append(f"{count(reduced, 'workload')} with fewer ready replicas at the end")
     return f"{', '.join(parts)}; stable after {duration(prediction.settled_ms)}."
 
 

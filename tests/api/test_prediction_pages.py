@@ -140,7 +140,7 @@ async def test_plan_page_shows_each_workload_before_and_after() -> None:
     ):
         page = (await http.get(await planned(http))).text
     for text in (
-        "1 of 3 workloads to move, 4 replicas to stop, 3 to start, 1 cannot be placed",
+        "1 of 3 workloads to move, 4 replicas to stop, 3 to start, 1 workload cannot be placed",
         "ready 6 → 5, 2 meanwhile",
         "1 not placed",
         "member1: 4 → 0",

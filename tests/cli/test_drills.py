@@ -29,7 +29,7 @@ def test_drill_shows_which_failures_are_absorbed(shell: Shell, tmp_path: Path) -
     # The needs come last, since a narrow terminal cuts the end of a line.
     assert shown.splitlines()[2].endswith("3          never       cpu 3k")
     assert "cluster member2: default/web-deployment is missing 3 replicas" in shown
-    assert "cluster member2: member1 needs cpu 3k more for 3 replicas" in shown
+    assert "cluster member2: member1 needs 3k more cpu for 3 replicas" in shown
     (_, second, _) = json.loads(shell("drill", "--by", "cluster", "--json", code=2))
     assert second["outage"] == {"domain": "cluster", "name": "member2", "clusters": ["member2"]}
     assert (second["missing"], second["needed"], second["recoveredMs"]) == (3, {"cpu": "3k"}, None)

@@ -125,7 +125,7 @@ async def test_replicas_that_run_on_as_the_last_copy_do_not_stop() -> None:
     assert (change.after, change.running, change.stopped) == ({}, change.before, 0)
     assert change.ready_min == change.ready_after == 6
     assert summaries.summary(prediction).startswith(
-        "1 of 1 workload to change, 0 replicas to stop, 0 to start, 1 cannot be placed; stable after "
+        "1 of 1 workload to change, 0 replicas to stop, 0 to start, 1 workload cannot be placed; stable after "
     )
     assert summaries.details(change)[0] == change.message
     assert summaries.details(change)[1].startswith("still running until they are replaced: member1:")
@@ -135,7 +135,7 @@ async def test_loss_of_ready_replicas_that_lasts_is_not_called_temporary() -> No
     played = await running(6)
     prediction = await planned(played, Failure(member="member4"))
     assert summaries.summary(prediction).endswith(
-        ", 1 with fewer ready replicas at the end; stable after 30 s."
+        ", 1 workload with fewer ready replicas at the end; stable after 30 s."
     )
     deleted = await planned(played, record(web(2), WEB))
     assert "meanwhile" not in summaries.summary(deleted)

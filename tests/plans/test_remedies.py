@@ -45,5 +45,5 @@ def test_workload_without_other_permitted_clusters_has_no_remedy() -> None:
 
 
 def test_remedy_is_worded_for_one_replica_and_for_several() -> None:
-    assert drills.Remedy("member1", 1, {"cpu": "1"}).text == "member1 needs cpu 1 more for 1 replica"
-    assert drills.Remedy("member1", 2, {}).text == "member1 needs capacity more for 2 replicas"
+    assert drills.Remedy("member1", 1, {"cpu": "1"}).text == "member1 needs 1 more cpu for 1 replica"
+    assert drills.Remedy("member1", 2, {}).text == "member1 needs more capacity for 2 replicas"
