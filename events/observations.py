@@ -20,7 +20,7 @@ class Observation(shapes.Event, frozen=True, kw_only=True):
 
     @property
     def timeline_key(self) -> str:
-        """The key of the timeline of our own object with this kind and name; for a template, its binding's key."""
+        """The timeline key of the local object with this kind and name; for a template, its binding's key."""
         return timeline_key(self.kind, self.namespace, self.name)
 
 

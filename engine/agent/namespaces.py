@@ -159,7 +159,7 @@ def _prepared(raw: msgspec.Raw) -> KubeObject:
 
 
 def _has_texts(live: KubeObject | None, desired: KubeObject) -> bool:
-    """Whether a namespace has all labels and annotations that we set."""
+    """Whether a namespace has all labels and annotations that the agent sets."""
     if live is None or live.is_ending:
         return False
     has_labels = desired.labels.items() <= live.labels.items()

@@ -23,7 +23,7 @@ Content = tuple[str, int | None, str]
 
 
 class Applied(Struct, frozen=True, kw_only=True):
-    """The work that was applied last, and the resulting object: its uid, and a digest of the fields that we own.
+    """The work that was applied last, and the resulting object: its uid, and a digest of the agent's fields.
 
     ``is_retained``: the member decides on the number of replicas.
     """

@@ -1,4 +1,4 @@
-"""Receivers of watches: our own objects, parts of all objects of a kind, and autoscalers."""
+"""Receivers of watches: the agent's own objects, parts of all objects of a kind, and autoscalers."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -52,7 +52,7 @@ Grace = Annotated[
 ]
 
 
-def join(  # each is an option of the command
+def join(
     name: Annotated[str, Parameter(help="Name for the cluster in the control plane.")],
     /,
     *,

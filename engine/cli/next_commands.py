@@ -29,7 +29,7 @@ def command(words: str, *options: str, program: str = PROGRAM) -> str:
 
 
 def hint(purpose: str, words: str, *options: str) -> str:
-    """A remedy: the purpose of the next command, and the command as from ``command``."""
+    """A remedy: the purpose of the next command, then what ``command`` returns for it."""
     return f"{purpose}: {command(words, *options)}"
 
 

@@ -155,8 +155,8 @@ NOT_NEEDED: Final = Terms()
 class Need(Struct, frozen=True, gc=False):
     """The need of a binding for an object on which it depends; dropped if ``terms`` has no clusters.
 
-    It is from the binding's newest link; ``number`` orders the links of one binding. ``preserved``: a dropped need
-    leaves the object in its clusters. ``applied`` holds the terms of the last decision on this need.
+    ``number`` is that of the binding's newest link, by which older ones are ignored. ``preserved``: a dropped need
+    leaves the object in its clusters. ``applied`` are the terms of the last decision on this need.
     """
 
     ref: WorkloadRef

@@ -1,4 +1,4 @@
-"""Open a log for reading by its place: a data directory, a log file, or an address on Kafka."""
+"""Open a log for reading by its location: a data directory, a log file, or an address on Kafka."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -23,7 +23,7 @@ class LogLocation(Struct, frozen=True):
 
 
 def parse(text: str) -> LogLocation:
-    """Return the place of a log from a user's text. Raises port.LogError if the text names no log."""
+    """Return the location of a log from a user's text. Raises port.LogError if there is no log."""
     if text.startswith(_KAFKA):
         try:
             address.parse(text)
@@ -37,7 +37,7 @@ def parse(text: str) -> LogLocation:
 
 
 def of_server(directory: Path, address: str | None) -> LogLocation:
-    """Return the place of a server's log: an address on Kafka, or else the server's data directory."""
+    """Return the location of a server's log: an address on Kafka, or else the server's data directory."""
     return LogLocation(str(directory)) if address is None else LogLocation(address=address)
 
 

@@ -243,7 +243,7 @@ def _changes_since(
     lasting = [entry for entry in facts if entry.type not in _REPORTS]
     matters = [entry for entry in facts if entry.position in causes]
     matters += [entry for entry in lasting if _topic(entry) == topics.CLUSTERS and entry.key in names]
-    return _named_changes([*own, *matters] or lasting)
+    return _newest_changes([*own, *matters] or lasting)
 
 
 def _records(client: Client, path: str, after: int, **query: str) -> Iterable[Entry]:
@@ -264,8 +264,8 @@ def _clusters_of(prediction: Prediction, workloads: Collection[str]) -> set[str]
     }
 
 
-def _named_changes(entries: Iterable[Entry]) -> list[str]:
-    """Return, as text and in log order, the newest record of each event type about each object."""
+def _newest_changes(entries: Iterable[Entry]) -> list[str]:
+    """Return a text for the newest record of each event type about each object, in log order."""
     newest: dict[tuple[str, str], int] = {}
     for entry in entries:
         change = entry.key, summaries.event_name(entry.type)

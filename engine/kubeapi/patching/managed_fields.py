@@ -38,7 +38,7 @@ _UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\xa0]")
 
 
 class ManagedFieldsError(ValueError):
-    """Malformed ``managedFields``, or a part of them; the message names the place and the reason."""
+    """Malformed ``managedFields``, or a part of them; the message names the field and the reason."""
 
 
 class Manager(Struct, frozen=True, kw_only=True, order=True):

@@ -56,7 +56,7 @@ _STOP_S: Final = 10.0
 
 _log = diagnostics.logger(__name__)
 
-# aiokafka logs every retry, which only repeats our own warnings; to see its log, add a handler.
+# aiokafka logs every retry, which only repeats the warnings of this package; to see its log, add a handler.
 logging.getLogger("aiokafka").addHandler(logging.NullHandler())
 logging.getLogger("aiokafka").propagate = False
 

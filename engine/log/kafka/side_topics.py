@@ -61,7 +61,7 @@ class _Appender:
         """
         producer: clients.Producer | None = None
         try:
-            # The time limit is ours: aiokafka keeps a batch as long as it cannot connect to the partition's leader.
+            # Without this limit, aiokafka keeps a batch as long as it cannot connect to the partition's leader.
             async with asyncio.timeout(appends.COMMIT_S):
                 producer = await self._producer.started()
                 topic = self._address.topic(slot[0])

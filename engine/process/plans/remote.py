@@ -111,7 +111,7 @@ class Keeper:
         self._control.settimeout(0)
         with child_end:
             # A session of its own, so that Ctrl-C in the terminal signals only the parent.
-            self.process = subprocess.Popen(  # noqa: S603  # this interpreter, and a module of ours
+            self.process = subprocess.Popen(  # noqa: S603  # this interpreter, and a module of this package
                 [sys.executable, "-m", protocol.MODULE, str(idle_s)],
                 stdin=child_end.fileno(),
                 stdout=subprocess.DEVNULL,
