@@ -53,10 +53,9 @@ def _policy(value: KubeObject) -> KubeObject:
     if placement is not None:
         filled["placement"] = _placement(placement)
     # ``_static`` has copied the nested objects, so they may be changed in place.
-    if application := object_at(filled, "failover", "application"):
-        if application["purgeMode"] in policies.GRACEFUL:
-            application.setdefault("gracePeriodSeconds", _GRACE_SECONDS)
-        filled["propagateDeps"] = True
+    application = object_at(filled, "failover", "application")
+    if application.get("purgeMode") in policies.GRACEFUL:
+        application.setdefault("gracePeriodSeconds", _GRACE_SECONDS)
     if any(
         selector.get("kind") == "ServiceImport" for selector in value.objects_at("spec", "resourceSelectors")
     ):

@@ -82,7 +82,7 @@ def _rules(value: KubeObject, old: KubeObject | None) -> Iterator[Cause]:
             yield from _overflow_names(objects_at(spec, "placement", "clusterAffinities"))
             yield from _workload_affinity(object_at(spec, "placement", "workloadAffinity"))
             yield from _foreign_selectors(value)
-            yield from _failover(as_object(at(spec, "failover", "application")))
+            yield from _failover(spec)
         case "OverridePolicy" | "ClusterOverridePolicy":
             yield from _overrides(value)
             yield from _foreign_selectors(value)
@@ -157,9 +157,13 @@ def _overflow_names(terms: list[Json]) -> Iterator[Cause]:
             seen.add(name)
 
 
-def _failover(application: Json | None) -> Iterator[Cause]:
+def _failover(spec: Json) -> Iterator[Cause]:
+    application = as_object(at(spec, "failover", "application"))
     if application is None:
         return
+    if not spec.get("propagateDeps"):
+        detail = "application failover is set, propagateDeps must be true"
+        yield causes.invalid("spec.propagateDeps", value=False, detail=detail)
     path = "spec.failover.application.gracePeriodSeconds"
     mode, grace = application.get("purgeMode"), application.get("gracePeriodSeconds")
     if mode not in policies.GRACEFUL and grace is not None:

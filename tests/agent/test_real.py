@@ -182,6 +182,7 @@ def test_unschedulable_workload_moves_to_the_next_cluster(
             deployment("nowhere", nodeSelector={"no": "node"}),
             placement={"clusterAffinities": groups},
             failover=failover,
+            propagateDeps=True,
         )
         eventually(lambda: real.cluster.get("deployment", "nowhere"), "the Deployment in the first cluster")
         path = f"/apis/apps/v1/namespaces/{real.namespace}/deployments/nowhere"

@@ -30,6 +30,7 @@ spec:
 """
 
 FAILOVER: Final = """
+  propagateDeps: true
   failover:
     application: {decisionConditions: {tolerationSeconds: 2}, purgeMode: Directly}
 """
@@ -56,6 +57,7 @@ spec:
   placement:
     clusterAffinity: {clusterNames: [member1, member2]}
     spreadConstraints: [{spreadByField: cluster, minGroups: 1, maxGroups: 1}]
+  propagateDeps: true
   failover:
     application:
       decisionConditions: {tolerationSeconds: 2}

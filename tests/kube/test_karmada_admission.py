@@ -119,9 +119,9 @@ def test_service_import_enables_dependency_distribution(kind: str, *, propagates
     assert _filled(_policy(resourceSelectors=selectors)).get("propagateDeps", False) is propagates
 
 
-def test_failover_enables_dependency_distribution() -> None:
+def test_failover_has_its_defaults() -> None:
     filled = _filled(_policy(failover={"application": {"decisionConditions": {}}, "cluster": {}}))
-    assert filled["propagateDeps"] is True
+    assert "propagateDeps" not in filled
     assert filled["failover"] == {
         "application": {
             "purgeMode": "Gracefully",
@@ -145,7 +145,7 @@ BARE: Json = {"decisionConditions": EMPTY}
 PLACEMENTS: list[Json] = [EMPTY, {"spreadConstraints": [EMPTY]}, {"replicaScheduling": EMPTY}]
 FAILOVERS: list[Json] = [EMPTY, {"application": BARE}, {"cluster": EMPTY}]
 SPECS: st.SearchStrategy[Json] = st.fixed_dictionaries(
-    {},
+    {"propagateDeps": st.just(value=True)},
     optional={
         "placement": st.sampled_from(PLACEMENTS),
         "failover": st.sampled_from(FAILOVERS),
@@ -231,6 +231,8 @@ RULES: list[tuple[Json, str]] = [
         ),
         "only takes effect when purgeMode is gracefully",
     ),
+    (_policy(failover={"application": BARE}), "propagateDeps must be true"),
+    (_policy(failover={"application": BARE}, propagateDeps=False), "propagateDeps must be true"),
     (
         _policy("OverridePolicy", overrideRules=[], targetCluster=AFFINITY),
         "overrideRules and targetCluster can't co-exist",
@@ -312,7 +314,7 @@ def test_violated_rules_are_refused(value: Json, words: str) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        _policy(failover={"application": {"purgeMode": "Directly", "decisionConditions": {}}}),
+        _policy(failover={"application": {**BARE, "purgeMode": "Directly"}}, propagateDeps=True),
         _policy(placement={"spreadConstraints": [{"spreadByLabel": "zone"}, {"spreadByLabel": "rack"}]}),
         _policy("OverridePolicy", targetCluster=AFFINITY, overriders={"plaintext": [EMPTY]}),
         _policy("OverridePolicy", overrideRules=[_field_overrides(json=[{"subPath": "", "value": 1}])]),
