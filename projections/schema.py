@@ -44,8 +44,8 @@ _VIEWS: Final = (
     client_events,
     observed_bindings,
 )
-_BODIES: Final = 21
+_ROWS_FORMAT: Final = 21
 """Increase this when the encoding of a document in a row changes; older tables are then rebuilt from the log."""
 
 STATEMENTS: Final = _OWN + "".join(view.SCHEMA for view in _VIEWS)
-FORMAT: Final = f"{_BODIES}-{hashlib.blake2b(STATEMENTS.encode(), digest_size=8).hexdigest()}"
+FORMAT: Final = f"{_ROWS_FORMAT}-{hashlib.blake2b(STATEMENTS.encode(), digest_size=8).hexdigest()}"

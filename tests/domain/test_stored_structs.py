@@ -26,7 +26,7 @@ def test_format_of_views_changes_with_the_structs_in_their_rows() -> None:
         works.Work,
     )
     written = (number, struct_shapes.digest(*bodies))
-    assert written == (21, "731e57e90a11398e"), "raise _BODIES in projections/schema.py, adapt this line"
+    assert written == (21, "731e57e90a11398e"), "raise _ROWS_FORMAT in projections/schema.py, adapt this line"
 
 
 def test_digest_changes_with_a_nested_field_but_not_with_names_of_classes() -> None:
