@@ -198,7 +198,7 @@ def test_numbers_are_the_same_in_memory_and_in_the_file(
     steps: list[tuple[int, bool]], kept: int, is_restarted: bool
 ) -> None:
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        patch.setattr(sequence, "KEPT", kept)
+        patch.setattr(sequence, "EXTENTS_KEPT", kept)
         whole, path = sequence.Sequence(), Path(folder, extents.FILE)
         shelf = extents.ExtentFile(path)
         order = sequence.Sequence(shelf)

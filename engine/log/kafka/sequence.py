@@ -26,7 +26,7 @@ SLOTS: Final[tuple[Slot, ...]] = tuple(
 )
 """The partitions whose records get numbers."""
 
-KEPT: Final = 65_536
+EXTENTS_KEPT: Final = 65_536
 """Number of extents that stay in memory although the file has them; between two cleanups up to twice as many."""
 
 _RANGES_READ_MAX: Final = 256
@@ -222,8 +222,8 @@ class Sequence:
     def mark_written(self, count: int) -> None:
         """Record that the file has ``count`` more extents; drop the oldest ones from memory if there are many."""
         self._put += count
-        if self._put >= 2 * KEPT:
-            self._forget(self._put - KEPT)
+        if self._put >= 2 * EXTENTS_KEPT:
+            self._forget(self._put - EXTENTS_KEPT)
 
     def _forget(self, count: int) -> None:
         forgotten: dict[int, int] = {}

@@ -26,7 +26,7 @@ CHECKPOINTS: Final = "checkpoints"
 
 _PIECE_BYTES: Final = 512 * 1024
 _LOOK_BACK: Final = 32
-_KEPT: Final = 2
+_SNAPSHOTS_KEPT: Final = 2
 _TURNS: Final = ("a", "b")
 _HEAD: Final = "head"
 
@@ -136,7 +136,7 @@ class ShardSnapshots:
         try:
             begin, end = await self._topic.bounds(self._shard)
             by_key: dict[str, tuple[_Head | None, int]] = {}
-            while begin < end and len(by_key) < _KEPT:
+            while begin < end and len(by_key) < _SNAPSHOTS_KEPT:
                 start = max(begin, end - _LOOK_BACK)
                 batch = await self._topic.records(self._shard, start, end)
                 heads = [

@@ -210,7 +210,7 @@ def _check_settings(name: str, expected: _ExpectedTopic, settings: Mapping[str, 
     wrong = {
         key: value
         for key, value in _settings(expected, _IN_SYNC).items()
-        if key in _KEPT and settings.get(key, value) != value
+        if key in _RETENTION_SETTINGS and settings.get(key, value) != value
     }
     if int(settings.get("max.message.bytes", "0")) < clients.RECORD_BYTES_MAX:
         wrong["max.message.bytes"] = str(clients.RECORD_BYTES_MAX)
@@ -233,7 +233,7 @@ _COMPACTED: Final = {
 ``shard_ownership.check_clock`` needs the brokers' timestamps.
 """
 
-_KEPT: Final = ("cleanup.policy", "retention.ms", "retention.bytes")
+_RETENTION_SETTINGS: Final = ("cleanup.policy", "retention.ms", "retention.bytes")
 
 
 async def check_broker_limits(admin: AIOKafkaAdminClient) -> None:
