@@ -101,7 +101,7 @@ class ObjectRow(NamedTuple):
 COLUMNS: Final = ", ".join(f"o.{name}" for name in ObjectRow._fields[1:])
 """The columns of a row, without its key, of the table ``objects o``."""
 
-_ONE: Final = f"SELECT '', {COLUMNS} FROM objects o WHERE id = ?"  # noqa: S608  # constants
+_BY_ID: Final = f"SELECT '', {COLUMNS} FROM objects o WHERE id = ?"  # noqa: S608  # constants
 
 
 class StoredObject(Struct, frozen=True, kw_only=True):
@@ -191,7 +191,7 @@ class Objects:
 
     def get(self, key_id: int) -> ObjectRow | None:
         """Return the object's row with unwritten changes and an empty ``key``; None if the object does not exist."""
-        stored = self._rows.select(_ONE, (key_id,))
+        stored = self._rows.select(_BY_ID, (key_id,))
         current = ObjectRow(*stored[0]) if stored else None
         if key_id in self._changed:
             written = self._changed[key_id]

@@ -23,7 +23,7 @@ _INSERT: Final = "INSERT INTO owner_references VALUES (?, ?)"
 _REFERENCES: Final = "SELECT api_version, kind, name, namespace FROM objects WHERE id IN"
 _OWNED: Final = "SELECT id FROM owner_references WHERE owner = ?"
 _OWNING: Final = "SELECT id FROM owner_references"
-_ANY: Final = "SELECT 1 FROM owner_references LIMIT 1"
+_EXISTS: Final = "SELECT 1 FROM owner_references LIMIT 1"
 _DELETED: Final = "SELECT body FROM changes WHERE place >= ? AND place < ? AND verb = ?"
 
 
@@ -56,7 +56,7 @@ class OwnerReferences:
 
 def is_any(rows: Queryable) -> bool:
     """Whether any object has an owner."""
-    return bool(rows.select(_ANY))
+    return bool(rows.select(_EXISTS))
 
 
 def dependents(rows: Queryable, owner: str) -> list[shapes.WorkloadRef]:

@@ -22,7 +22,7 @@ from projections import (
     works,
 )
 
-_OWN: Final = """
+_SHARED_TABLES: Final = """
 CREATE TABLE format (name TEXT NOT NULL);
 CREATE TABLE checkpoint (number INTEGER NOT NULL, checksum BLOB NOT NULL);
 """
@@ -47,5 +47,5 @@ _VIEWS: Final = (
 _ROWS_FORMAT: Final = 21
 """Increase this when the encoding of a document in a row changes; older tables are then rebuilt from the log."""
 
-STATEMENTS: Final = _OWN + "".join(view.SCHEMA for view in _VIEWS)
+STATEMENTS: Final = _SHARED_TABLES + "".join(view.SCHEMA for view in _VIEWS)
 FORMAT: Final = f"{_ROWS_FORMAT}-{hashlib.blake2b(STATEMENTS.encode(), digest_size=8).hexdigest()}"
