@@ -22,7 +22,9 @@ _BUILT_IN: Final = frozenset({("ConfigMap", "kube-root-ca.crt"), ("ServiceAccoun
 _FINALIZERS: Final = "finalizers"
 _DELETED: Final = "deletionTimestamp"
 _MARKS: Final = (owner_references.FIELD.encode(), owner_references.FOREGROUND.encode())
-_KEPT: Final = frozenset({"ControllerRevision", "EndpointSlice", "Endpoints", "Event", "Namespace", "Node"})
+_DERIVED_KINDS: Final = frozenset(
+    {"ControllerRevision", "EndpointSlice", "Endpoints", "Event", "Namespace", "Node"}
+)
 """Kinds whose objects a member derives from other objects; an owner of such a kind is assumed to exist."""
 
 _SOURCES: Final = {"Job": "CronJob", "ReplicaSet": "Deployment"}
@@ -190,7 +192,9 @@ def _exists(state: MemberState, namespace: str, owner: Json) -> bool:
             return True
         if workload is not None and uids.of_object(state.spec.name, workload) == uid:
             return True
-    return kind in _KEPT or (kind, name) in _BUILT_IN or _is_derived(state, namespace, kind, name, uid)
+    return (
+        kind in _DERIVED_KINDS or (kind, name) in _BUILT_IN or _is_derived(state, namespace, kind, name, uid)
+    )
 
 
 def _is_derived(state: MemberState, namespace: str, kind: str, name: str, uid: str) -> bool:

@@ -48,10 +48,10 @@ _MISSING_IMAGE: Final = re.compile(r"fake/|[^/]*\.invalid(:[0-9]+)?/")
 
 _RUN_MS: Final = 5_000
 _SECONDS_DIGITS_MAX: Final = 9
-_KEPT: Final = 3
+_JOBS_KEPT: Final = 3
 """Ended Jobs that a CronJob keeps by default, as in Kubernetes."""
 
-_KEPT_MAX: Final = 10
+_JOBS_KEPT_MAX: Final = 10
 
 
 class Rank(Struct, frozen=True, gc=False):
@@ -199,7 +199,7 @@ _MANIFEST: Final = msgspec.json.Decoder(_Manifest)
 _POD_TEMPLATE: Final = msgspec.json.Decoder(_PodTemplate)
 _CONTAINERS: Final = msgspec.json.Decoder(list[_Container])
 _LIMITED: Final = msgspec.json.Decoder(list[_LimitedContainer])
-_ANY: Final = msgspec.json.Decoder(dict[str, object])
+_OBJECT: Final = msgspec.json.Decoder(dict[str, object])
 
 
 def letters(text: str | bytes, count: int) -> str:
@@ -276,9 +276,9 @@ def _cron(manifest: bytes | msgspec.Raw, annotations: dict[str, str]) -> CronJob
     schedule = schedules.parse(spec.schedule, spec.time_zone or "")
     if schedule is None:
         return None
-    kept = _KEPT if spec.successful_jobs_history_limit is None else spec.successful_jobs_history_limit
+    kept = _JOBS_KEPT if spec.successful_jobs_history_limit is None else spec.successful_jobs_history_limit
     run_ms = _run_ms(annotations.get(RUN_SECONDS, ""))
-    return CronJob(schedule, run_ms, min(max(kept, 0), _KEPT_MAX), bool(spec.suspend))
+    return CronJob(schedule, run_ms, min(max(kept, 0), _JOBS_KEPT_MAX), bool(spec.suspend))
 
 
 def _is_balanced(manifest: _Manifest) -> bool:
@@ -298,14 +298,14 @@ def _served(decoded: _Manifest, manifest: bytes | msgspec.Raw) -> tuple[Resource
     if decoded.kind != DEFINITION:
         return ()
     try:
-        return custom_kinds.read(KubeObject(_ANY.decode(manifest)))
+        return custom_kinds.read(KubeObject(_OBJECT.decode(manifest)))
     except (DefinitionError, ValueError):
         return ()
 
 
 def _pod_template(manifest: bytes | msgspec.Raw) -> Json:
     """Return the pod template with the API's defaults: its digest does not depend on whether a client writes them."""
-    value = built_in_defaults.with_defaults(KubeObject(_ANY.decode(manifest)))
+    value = built_in_defaults.with_defaults(KubeObject(_OBJECT.decode(manifest)))
     return value.object_at("spec", "template")
 
 
