@@ -77,7 +77,7 @@ _SIZED: Final = frozenset(
 )
 _AT: Final = re.compile(r"(.*) - at `(?:key in )?\$\.?(.*)`", re.DOTALL)
 
-_WORDS: Final = {
+_TYPE_NAMES: Final = {
     "int": "a whole number",
     "float": "a fraction",
     "str": "text",
@@ -86,8 +86,8 @@ _WORDS: Final = {
     "array": "a list",
     "object": "an object",
 }
-_TYPE: Final = re.compile(rf"`({'|'.join(_WORDS)})(?: \| null)?`")
-"""JSON types in msgspec's error messages; ``_WORDS`` has the words that users see instead."""
+_TYPE: Final = re.compile(rf"`({'|'.join(_TYPE_NAMES)})(?: \| null)?`")
+"""JSON types in msgspec's error messages; ``_TYPE_NAMES`` has the words that users see instead."""
 
 
 def _no_rules(_spec: object) -> Iterator[Fault]:
@@ -280,5 +280,5 @@ def _quantities(quantities: Mapping[str, _Quantity], path: str) -> Iterator[Faul
 def _decoding_fault(message: str) -> Fault:
     match = _AT.fullmatch(message)
     reason, field = (match.group(1), match.group(2)) if match else (message, "spec")
-    reason = _TYPE.sub(lambda match: _WORDS[match.group(1)], reason)
+    reason = _TYPE.sub(lambda match: _TYPE_NAMES[match.group(1)], reason)
     return Fault(field.replace("[...]", "[]"), reason[:1].lower() + reason[1:])

@@ -31,7 +31,7 @@ _PAUSE_SECONDS_MAX: Final = 0.005
 Within its limits a pause is as long as the read before it, so that watches of a quiet log see little delay.
 """
 
-_WORDS: Final = {changes.ADDED: "ADDED", changes.MODIFIED: "MODIFIED", changes.DELETED: "DELETED"}
+_CHANGE_TYPES: Final = {changes.ADDED: "ADDED", changes.MODIFIED: "MODIFIED", changes.DELETED: "DELETED"}
 _log = diagnostics.logger("gateway.kube")
 
 
@@ -285,8 +285,8 @@ def _with_additions(
             yield update
             continue
         unreported.discard(update.key)
-        if update.change_type != _WORDS[changes.DELETED]:
-            yield ObjectChange(update.number, _WORDS[changes.ADDED], update.key, update.value)
+        if update.change_type != _CHANGE_TYPES[changes.DELETED]:
+            yield ObjectChange(update.number, _CHANGE_TYPES[changes.ADDED], update.key, update.value)
 
 
 def _followed(kind: object_tables.Kind) -> tuple[str, ...]:
@@ -319,7 +319,7 @@ def _changes_of(
                 if state is not None:
                     shown = plane.bootstrap.derived(kind, state)
                     shown = shown.with_metadata({"resourceVersion": str(change.number)})
-                    batch.changes.append(ObjectChange(change.number, _WORDS[change.verb], key, shown))
+                    batch.changes.append(ObjectChange(change.number, _CHANGE_TYPES[change.verb], key, shown))
                 elif change.verb == changes.ADDED:
                     unreported.add(key)
     batch.changes.sort(key=lambda change: (change.number, change.key))
@@ -341,7 +341,7 @@ def _of_kind(
         up_to = [change for change in object_changes if change.number <= end]
         reported += up_to
         last_type = up_to[-1].change_type if up_to else ""
-        if history[-1].verb == changes.ADDED and last_type != _WORDS[changes.ADDED]:
+        if history[-1].verb == changes.ADDED and last_type != _CHANGE_TYPES[changes.ADDED]:
             unreported.add(key)
     reported.sort(key=lambda change: (change.number, change.key))
     return Batch(reported, frozenset(unreported))
@@ -376,7 +376,7 @@ def _object_changes(
             state = value.with_metadata({"resourceVersion": str(number)})
         elif change.verb != changes.DELETED:
             number = max(number, int(value.resource_version))
-        yield ObjectChange(number, _WORDS[change.verb], key, plane.shown(resource, state))
+        yield ObjectChange(number, _CHANGE_TYPES[change.verb], key, plane.shown(resource, state))
 
 
 def _states(

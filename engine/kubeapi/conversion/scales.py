@@ -13,7 +13,7 @@ from events import json_paths
 from events.json_values import Json, object_at
 from events.kube_objects import KubeObject
 
-_KEPT: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+_METADATA_KEPT: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 _PATHS: Final = ScalePaths(spec_replicas=".spec.replicas", status_replicas=".status.replicas")
 
 
@@ -52,7 +52,7 @@ def scale_of(resource: Resource, value: KubeObject) -> KubeObject:
         {
             "kind": "Scale",
             "apiVersion": "autoscaling/v1",
-            "metadata": {name: metadata[name] for name in _KEPT if name in metadata},
+            "metadata": {name: metadata[name] for name in _METADATA_KEPT if name in metadata},
             "spec": {"replicas": _count(value, paths.spec_replicas)},
             "status": status,
         }

@@ -20,7 +20,7 @@ CONTAINER: Final = object()
 """Value in ``content_by_path`` for an object or list with content: only an update that adds it owns its path."""
 
 
-_WORDS: Final[Mapping[type, str]] = {
+_TYPE_NAMES: Final[Mapping[type, str]] = {
     bool: "bool",
     dict: "map",
     float: "float64",
@@ -178,4 +178,4 @@ def _check_list(value: object, schema: ListOf, path: Path) -> Iterator[TypingErr
 
 
 def _key_text(value: object) -> str:
-    return _WORDS.get(type(value), "scalar")
+    return _TYPE_NAMES.get(type(value), "scalar")

@@ -15,7 +15,7 @@ from msgspec import Struct
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 
-_WORDS: Final = {
+_NAMED_SCHEDULES: Final = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
     "@monthly": "0 0 1 * *",
@@ -172,9 +172,9 @@ def _exists(time: dt.datetime) -> bool:
 
 def _read(text: str) -> list[_Values]:
     """Return the values of the fields; raises _ScheduleError."""
-    if text.startswith("@") and text not in _WORDS:
+    if text.startswith("@") and text not in _NAMED_SCHEDULES:
         raise _ScheduleError(f"unrecognized descriptor: {text}")
-    parts = _WORDS.get(text, text).split()
+    parts = _NAMED_SCHEDULES.get(text, text).split()
     if len(parts) != len(_FIELDS):
         raise _ScheduleError(f"expected exactly 5 fields, found {len(parts)}: [{' '.join(parts)}]")
     return [_values(part, field) for part, field in zip(parts, _FIELDS, strict=True)]
