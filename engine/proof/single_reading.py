@@ -14,7 +14,7 @@ _HELD_MAX: Final = 5_000
 _HELD_BYTES_MAX: Final = 4 * port.READ_BYTES_MAX
 """Maximum number of records held for the replay, and of bytes in their values; beyond, the replay reads the log."""
 
-_ALL: Final = 2**63
+_UNKNOWN_START: Final = 2**63
 
 
 class _RecordsAhead:
@@ -57,7 +57,7 @@ class SingleReading:
         self._share = sqlite_share.Share(shards)
         own = {(topic, shard) for topic in (topics.DECISIONS, *topics.OWN_TOPICS) for shard in shards}
         # After a snapshot, a partition's first offset is not known until its first record is read.
-        start = _ALL if after else 0
+        start = _UNKNOWN_START if after else 0
         self._held = {
             slot: _RecordsAhead(start) for slot in (*own, *((topic, 0) for topic in topics.FACT_TOPICS))
         }
@@ -106,12 +106,12 @@ class SingleReading:
             if is_full or not await self.read_more():
                 break
         records = await self._log.read(topic, partition, start, limit)
-        if records and held_records.start != _ALL:
+        if records and held_records.start != _UNKNOWN_START:
             held_records.start = max(held_records.start, records[-1].offset + 1)
         return records
 
-    def _is_in_place(self, record: StoredRecord) -> bool:
-        """Return whether a record has the next offset of its partition; add it to ``misplaced`` if not.
+    def _check_offset(self, record: StoredRecord) -> bool:
+        """Add a record without the next offset of its partition to ``misplaced``; return whether it has that offset.
 
         No checksum covers the offset. Always True on Kafka, and after a record that cannot be read.
         """
@@ -132,9 +132,9 @@ class SingleReading:
         waiting = self._held.get((record.topic, record.partition))
         if waiting is None:
             return
-        if not self._is_in_place(record):
+        if not self._check_offset(record):
             return  # the replay reads the log itself there, which reports the gap
-        if waiting.start == _ALL:
+        if waiting.start == _UNKNOWN_START:
             waiting.start = record.offset
         if record.offset >= waiting.start:
             waiting.records.append(record)
