@@ -19,7 +19,7 @@ from events import shapes, vocabulary
 from events.json_values import Json, as_text, at, canonical_json, object_at, objects_at
 from events.kube_objects import KubeObject
 
-_KEPT: Final = ("name", "namespace", "labels", "annotations")
+_METADATA_KEPT: Final = ("name", "namespace", "labels", "annotations")
 _ANNOTATIONS_OF_OTHERS: Final = (
     marks.LAST_APPLIED,
     "deployment.kubernetes.io/revision",
@@ -149,7 +149,7 @@ def _owned(path: Path) -> Path:
 
 def kept_metadata(value: KubeObject) -> Json:
     """The metadata to apply: names, labels, and those annotations that no other clients set."""
-    kept = {name: value.metadata[name] for name in _KEPT if name in value.metadata}
+    kept = {name: value.metadata[name] for name in _METADATA_KEPT if name in value.metadata}
     annotations = object_at(kept, "annotations")
     if annotations:
         kept["annotations"] = {

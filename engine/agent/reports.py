@@ -20,7 +20,7 @@ from engine.agent.ledger import Ledger
 _GATHER_S: Final = 0.05
 """Seconds for which changes are collected before they are sent together."""
 
-_WRONG: Final = frozenset({400, 413, 422})
+_INVALID_REPORT: Final = frozenset({400, 413, 422})
 _log = diagnostics.logger("agent")
 
 ClusterReport = messages.CapacityReport | messages.HealthReport | messages.ApisReport
@@ -89,7 +89,7 @@ class Reporter:
                 _log.warning("gateway unreachable; retrying reports", error=str(error))
                 await anyio.sleep(backoff.next_delay_s())
             except RefusedError as error:
-                if error.code not in _WRONG:
+                if error.code not in _INVALID_REPORT:
                     _log.warning("reports refused; retrying", error=str(error))
                     await anyio.sleep(backoff.next_delay_s())
                 elif len(batch) == 1:
