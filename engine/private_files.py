@@ -10,7 +10,7 @@ from engine import diagnostics
 _FILE_MODE: Final = 0o600
 _DIRECTORY_MODE: Final = 0o700
 _OTHERS: Final = 0o077
-_OURS: Final = (
+_FILE_PATTERNS: Final = (
     "log.*",
     "views.*",
     "sequence.sqlite*",
@@ -35,7 +35,7 @@ def directory(path: Path) -> None:
     """
     for missing in reversed([parent for parent in (path, *path.parents) if not parent.exists()]):
         missing.mkdir(mode=_DIRECTORY_MODE, exist_ok=True)
-    for name in _OURS:
+    for name in _FILE_PATTERNS:
         for file in path.glob(name):
             _tighten(file)
     mode = path.stat().st_mode & 0o777

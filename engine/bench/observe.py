@@ -22,7 +22,7 @@ from engine.agent.kubeconfigs import Access
 from engine.agent.member_api import MemberApi
 from engine.bench import karmada_api, processes, runs
 from engine.bench.runs import Figures, Progress
-from engine.domain.bindings import OURS
+from engine.domain.bindings import REBALLAST_SCHEDULER
 from engine.identity import kubeconfig
 from engine.identity.endpoint import Endpoint
 from engine.process import log_locations
@@ -138,14 +138,14 @@ def _scheduled(url: str, directory: Path, bindings: int, progress: Progress, pac
     with _command("scheduler", url, directory / "schedule", "--writes-per-second", "100000") as command:
         progress(f"decisions on bindings at {DECIDED_PER_S} a second")
         # The first binding also waits until the scheduler holds the Lease, so it is not measured.
-        _ask(url, "bind", 1, 0, scheduler=OURS)
+        _ask(url, "bind", 1, 0, scheduler=REBALLAST_SCHEDULER)
         _placed(url, 2)
-        _ask(url, "bind", paced, DECIDED_PER_S, scheduler=OURS)
+        _ask(url, "bind", paced, DECIDED_PER_S, scheduler=REBALLAST_SCHEDULER)
         placed = _placed(url, 2 * (1 + paced))
         figures |= runs.delays("decided_", placed.placed_s[1:])
         progress(f"decisions on {count} bindings at once")
         start_s, used_s = time.perf_counter(), processes.cpu_s(command.pid)
-        _ask(url, "bind", count, 0, scheduler=OURS)
+        _ask(url, "bind", count, 0, scheduler=REBALLAST_SCHEDULER)
         placed = _placed(url, 2 * (1 + paced + count))
         figures["decided_per_s"] = round(count / (time.perf_counter() - start_s))
         figures["decided_cpu_us"] = round((processes.cpu_s(command.pid) - used_s) / count * 1e6)

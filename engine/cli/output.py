@@ -19,10 +19,10 @@ SHOWN_MAX: Final = 5
 """Maximum number of names or lines that a message lists; it ends with the number of the others."""
 
 _GAP: Final = "   "
-_BELOW: Final = 4
+_WRAPPED_INDENT: Final = 4
 """Indent of a cell that ``table`` moves below its row."""
 
-_SHORTEST: Final = 20
+_WRAPPED_WIDTH_MIN: Final = 20
 """Minimum width of wrapped text after its indent, in characters."""
 
 SILENT_SECONDS: Final = 2.0
@@ -53,7 +53,7 @@ def table(
             text = without_last[number]
         print_line(f"\x1b[1m{text}\x1b[0m" if number == 0 and has_colours() else text)
         if is_wrapped:
-            print_wrapped("", str(all_rows[number][-1]), _BELOW)
+            print_wrapped("", str(all_rows[number][-1]), _WRAPPED_INDENT)
 
 
 def print_wrapped(heading: str, text: str, indent: int) -> None:
@@ -65,7 +65,7 @@ def print_wrapped(heading: str, text: str, indent: int) -> None:
         return
     for part in textwrap.wrap(
         line,
-        max(columns, indent + _SHORTEST),
+        max(columns, indent + _WRAPPED_WIDTH_MIN),
         subsequent_indent=" " * indent,
         break_on_hyphens=False,
         break_long_words=False,

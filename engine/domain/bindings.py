@@ -21,8 +21,8 @@ TEMPLATE_DELETED: Final = "TemplateDeleted"
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 """The ``schedulerName`` of policies that set none."""
 
-OURS: Final = "reballast"
-SCHEDULERS: Final = (DEFAULT_SCHEDULER, OURS)
+REBALLAST_SCHEDULER: Final = "reballast"
+SCHEDULERS: Final = (DEFAULT_SCHEDULER, REBALLAST_SCHEDULER)
 """Values of ``schedulerName`` that the engine serves; it does not schedule bindings with other values."""
 
 _PLACEMENT_DIGEST_BYTES: Final = 8

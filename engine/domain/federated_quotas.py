@@ -24,7 +24,7 @@ CLAIMED: Final = "claimed"
 MEMBERS: Final = "members"
 """Part of a stored status: reports of members."""
 
-_OWN: Final = (CLAIMED, MEMBERS)
+_DERIVED_FIELDS: Final = (CLAIMED, MEMBERS)
 _DECODE_FIELDS: Final = msgspec.json.Decoder(shapes.Object).decode
 _DECODE: Final = msgspec.json.Decoder(dict[str, object]).decode
 
@@ -90,8 +90,8 @@ def object_key(key: str) -> str:
 def with_engine_fields(written: shapes.Object, stored: bytes) -> shapes.Object:
     """Return the status that a client wrote; parts that only the engine writes come from the stored status."""
     own = _DECODE_FIELDS(stored) if stored else {}
-    fields = {name: value for name, value in written.items() if name not in _OWN}
-    return {**fields, **{name: own[name] for name in _OWN if name in own}}
+    fields = {name: value for name, value in written.items() if name not in _DERIVED_FIELDS}
+    return {**fields, **{name: own[name] for name in _DERIVED_FIELDS if name in own}}
 
 
 def shown(stored: Json, overall: Json) -> Json:
@@ -99,7 +99,7 @@ def shown(stored: Json, overall: Json) -> Json:
 
     The stored use of a resource is left out if its limit was removed: the engine no longer updates it.
     """
-    known = {name: value for name, value in stored.items() if name not in _OWN}
+    known = {name: value for name, value in stored.items() if name not in _DERIVED_FIELDS}
     of_members = object_at(stored, MEMBERS)
     claimed = {name: amount for name, amount in object_at(stored, CLAIMED).items() if name in overall}
     used = {**object_at(of_members, "overallUsed"), **claimed}

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     # Import this module for types only: loading it takes a tenth of the start-up time, and few servers need it.
     from engine.process import observer_service
 
-_ANY: Final = "0.0.0.0"  # noqa: S104  # compared with, not listened on
+_ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104  # compared with, not listened on
 _NO_TLS: Final = "use --tls, or a proxy with TLS in front of the server"
 _log = diagnostics.logger(__name__)
 
@@ -199,7 +199,7 @@ def run(serving: Coroutine[object, object, None]) -> None:
 
 def _certificates(options: Options) -> certificates.Certificates:
     """Create the local certificate with all names of the server."""
-    names = {health_endpoint.LOOPBACK, options.host, *options.hosts} - {_ANY}
+    names = {health_endpoint.LOOPBACK, options.host, *options.hosts} - {_ANY_ADDRESS}
     return certificates.make(options.directory, dt.datetime.now(dt.UTC), names)
 
 
@@ -211,7 +211,7 @@ def _endpoint(
 ) -> endpoints.Endpoint:
     """Return the addresses of both APIs and write the kubeconfig; ``shown`` is the query API's certificate, if any."""
     port, kube_port = map(_port, sockets)
-    host = health_endpoint.LOOPBACK if options.host == _ANY else options.host
+    host = health_endpoint.LOOPBACK if options.host == _ANY_ADDRESS else options.host
     token = options.token or server_token.load_or_create(options.directory)
     kube_url = f"https://{host}:{kube_port}"
     names = [member.name for member in options.members]

@@ -22,7 +22,7 @@ from engine.simulation import specs
 from events import codec, observations, topics
 
 DRAIN_SECONDS: Final = 5.0
-_OWN: Final = frozenset({topics.CLUSTERS, topics.SPECS, topics.POLICIES})
+_INPUT_TOPICS: Final = frozenset({topics.CLUSTERS, topics.SPECS, topics.POLICIES})
 _CLIENT_EVENTS: Final = (observations.KubernetesEventWritten, observations.KubernetesEventDeleted)
 _log = diagnostics.logger(__name__)
 
@@ -107,7 +107,7 @@ async def _check_use(log: sqlite.SqliteLog, *, observes: bool) -> None:
     has_events = any(isinstance(codec.event_of(record), _CLIENT_EVENTS) for record in first)
     if not observes and first and not has_events:
         raise port.LogMixedError("the log has the observations of another control plane")
-    if observes and (has_events or (not first and recorded & _OWN)):
+    if observes and (has_events or (not first and recorded & _INPUT_TOPICS)):
         raise port.LogMixedError("the log has clusters and objects of its own")
 
 

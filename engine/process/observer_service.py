@@ -30,7 +30,7 @@ from engine.scheduler.scheduler import Scheduler
 SOURCE: Final = "/observed/"
 """Prefix of the CloudEvents source of observed events; the name of the control plane follows."""
 
-_SOON_S: Final = 0.001
+_GATHER_WITH_SCHEDULER_S: Final = 0.001
 """Seconds for which changes are gathered if this process also schedules: decisions wait for the changes."""
 
 _FATAL: Final = (port.LogCorruptedError, port.LogCutError, port.LogMixedError)
@@ -92,7 +92,7 @@ class Observing(Collector):
         log, observed, clock_ms = self._log, self._observed, self._clock_ms
         source = SOURCE + observed.name
         scheduling = observed.scheduling
-        gather_s = GATHER_S if scheduling is None else _SOON_S
+        gather_s = GATHER_S if scheduling is None else _GATHER_WITH_SCHEDULER_S
         name = "" if scheduling is None else scheduling.name
         self._observer = Observer(
             self._api, log, source, clock_ms, gather_s=gather_s, own_scheduler=name, report=self.report

@@ -22,7 +22,7 @@ OWN_INPUTS_MAX: Final = 500
 REPORTS_MIN: Final = 50
 """Maximum number of member reports taken in a turn while keys wait to be decided."""
 
-_ALL: Final = 2**63
+_NO_LIMIT: Final = 2**63
 
 
 class RecordedStep(Struct, frozen=True):
@@ -84,7 +84,7 @@ async def follow_facts(
     facts: Facts,
     topic: str,
     end: int,
-    most: int = _ALL,
+    most: int = _NO_LIMIT,
 ) -> None:
     """Fold at most ``most`` facts of a topic up to an end and pass the changes to each shard."""
     share = loop_share.LoopShare()
@@ -104,7 +104,7 @@ async def follow_facts(
 
 
 async def take_own(
-    log: port.Partitions, fold: shard_fold.ShardFold, topic: str, end: int, most: int = _ALL
+    log: port.Partitions, fold: shard_fold.ShardFold, topic: str, end: int, most: int = _NO_LIMIT
 ) -> None:
     """Fold at most ``most`` own inputs of a shard from a topic, up to an end."""
     share = loop_share.LoopShare()

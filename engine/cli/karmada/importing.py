@@ -184,7 +184,7 @@ def _copied_policy(
     before, after = states.scheduler_of(live), states.scheduler_of(desired)
     if live is None or before == after:
         return apply.applied(objects, target, desired, chosen)
-    if not takes_over or after != bindings.OURS:
+    if not takes_over or after != bindings.REBALLAST_SCHEDULER:
         kept = {**desired.object_at("spec"), states.SCHEDULER: before}
         result = apply.applied(objects, target, desired.with_fields({"spec": kept}), chosen)
         return structs.replace(result, kept_scheduler=before)

@@ -14,7 +14,7 @@ from engine.agent.kubeconfigs import Access, KubeconfigError
 from engine.agent.member_api import MemberApi
 from engine.cli import failures, output
 from engine.domain import marks, namespaces
-from engine.domain.bindings import DEFAULT_SCHEDULER, OURS, SCHEDULERS
+from engine.domain.bindings import DEFAULT_SCHEDULER, REBALLAST_SCHEDULER, SCHEDULERS
 from engine.karmada import unsupported
 from engine.log import port, reading
 from engine.objects import bindings
@@ -56,7 +56,7 @@ SCHEDULER: Final = "schedulerName"
 _ACTIVATION: Final = "activationPreference"
 """Field of a policy's spec; ``Lazy`` defers changes of the policy until a template changes."""
 
-_KEPT: Final = ("name", "namespace", "labels", "annotations")
+_METADATA_KEPT: Final = ("name", "namespace", "labels", "annotations")
 
 NamespacedName = tuple[str, str]
 """Namespace and name of an object."""
@@ -198,7 +198,7 @@ async def of_log(log: port.NumberedLog, number: int | None = None) -> State | No
 
 def clean(value: KubeObject) -> KubeObject:
     """Return an object without the fields, labels and annotations that its control plane owns."""
-    metadata = {name: item for name, item in value.metadata.items() if name in _KEPT}
+    metadata = {name: item for name, item in value.metadata.items() if name in _METADATA_KEPT}
     for name, owned in (("labels", marks.LABELS), ("annotations", marks.ANNOTATIONS)):
         texts = object_at(metadata.pop(name, None))
         kept = {
@@ -332,7 +332,7 @@ def scheduler_of(policy: KubeObject | None) -> str:
 def taken_over(state: State, scheduler: str) -> State:
     """Return the state in which policies for this scheduler name the engine's own scheduler instead."""
     objects = [
-        value.with_fields({"spec": {**value.object_at("spec"), SCHEDULER: OURS}})
+        value.with_fields({"spec": {**value.object_at("spec"), SCHEDULER: REBALLAST_SCHEDULER}})
         if value.kind in POLICY_KINDS and scheduler_of(value) == scheduler
         else value
         for value in state.objects
