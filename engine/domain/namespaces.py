@@ -37,6 +37,11 @@ def finalized_spec() -> Json:
     return {"finalizers": ["kubernetes"]}
 
 
+def shown_status(value: KubeObject) -> Json:
+    """Return the status of a namespace: its phase."""
+    return {"phase": "Terminating" if value.is_ending else "Active"}
+
+
 def is_reserved(name: str) -> bool:
     """Return whether a namespace belongs to the control plane (of Karmada or of Kubernetes)."""
     return name in _RESERVED or name.startswith(_RESERVED_PREFIXES)

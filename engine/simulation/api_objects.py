@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from engine.domain import marks, replica_fields
-from engine.domain.namespaces import OF_EVERY_CLUSTER, PropagatedNamespace, finalized_spec
+from engine.domain.namespaces import OF_EVERY_CLUSTER, PropagatedNamespace, finalized_spec, shown_status
 from engine.kubeapi.values import job_selectors
 from engine.simulation import (
     addresses,
@@ -170,6 +170,7 @@ def namespaces(
         merged: Json = {
             "labels": {**edited.labels, **item.manifest.labels},
             "annotations": {**edited.annotations, **item.manifest.annotations},
+            "deletionTimestamp": edited.metadata.get("deletionTimestamp"),
         }
         own_uid = uid(state.spec.name, "namespace", name, str(item.created_ms))
         by_name[name] = _namespace(name, item.created_ms, merged, own_uid)
@@ -187,15 +188,8 @@ def _namespace(name: str, created_ms: int, texts: Json, uid: str) -> KubeObject:
         **{field: item for field, item in texts.items() if item},
     }
     metadata["labels"] = {_NAME_LABEL: name, **object_at(metadata, "labels")}
-    return KubeObject(
-        {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": metadata,
-            "spec": finalized_spec(),
-            "status": {"phase": "Active"},
-        }
-    )
+    value = KubeObject({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    return value.with_fields({"spec": finalized_spec(), "status": shown_status(value)})
 
 
 def _pod_status(

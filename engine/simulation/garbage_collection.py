@@ -1,5 +1,7 @@
 """Deletions in a member, and its garbage collector: it deletes objects whose owners were deleted, as clients do.
 
+A namespace that is being deleted stays until the last object in it has no finalizer.
+
 The collector handles only objects that clients wrote; derived objects, such as pods, disappear with the objects from
 which they are derived.
 """
@@ -12,7 +14,7 @@ from engine.objects.owner_references import Propagation
 from engine.simulation import lists, owner_index, uids
 from engine.simulation.state import UNMANAGED, MemberState, Unmanaged
 from engine.works import templates
-from events import clusters, keys, shapes, times
+from events import clusters, keys, shapes, times, vocabulary
 from events.json_values import Json, list_at
 from events.kube_objects import KubeObject
 
@@ -77,11 +79,29 @@ def deletion(
     warning = ""
     if is_orphaning and not is_managed and (ref.kind == _CRON_JOB or finalizers or key in state.workloads):
         warning = _deletes_dependents(cluster, ref)
-    if not finalizers or is_managed:
+    if is_managed or not (finalizers or _is_held(state, ref)):
         result.append(clusters.MemberObjectDeleted(name=cluster, object=ref, orphans=is_orphaning))
         return Deletion(result, is_final=True, is_managed=is_managed, warning=warning)
-    marked = _marked(live.with_metadata({_FINALIZERS: finalizers}), times.to_seconds_text(now_ms))
+    kept: Json = {_FINALIZERS: finalizers} if finalizers else {}
+    marked = _marked(live.with_metadata(kept), times.to_seconds_text(now_ms))
     return Deletion(result, None if live.is_ending else marked, warning=warning)
+
+
+def _is_held(state: MemberState, ref: shapes.WorkloadRef) -> bool:
+    """Whether objects in a namespace have finalizers, so that its deletion must wait for them.
+
+    False where no collector would delete it later, in a ``modelled`` cluster.
+    """
+    return not state.spec.modelled and any(
+        list_at(_value(item).metadata, _FINALIZERS) for item in _contents(state, ref)
+    )
+
+
+def _contents(state: MemberState, ref: shapes.WorkloadRef) -> list[Unmanaged]:
+    """Return the objects that clients wrote in the namespace ``ref``; none if it is another object."""
+    if (ref.api_version, ref.kind) != vocabulary.NAMESPACE:
+        return []
+    return [item for item in state.unmanaged.values() if item.ref.namespace == ref.name]
 
 
 def _deletes_dependents(cluster: str, ref: shapes.WorkloadRef) -> str:
@@ -95,6 +115,16 @@ def record(state: MemberState, key: str, item: Unmanaged) -> None:
     """Index an object that a client wrote by the owners in its manifest."""
     if key in state.owners or any(mark in item.manifest for mark in _MARKS):
         owner_index.record(state, key, _owner_keys(state, item))
+    elif item.ref.kind == vocabulary.NAMESPACE[1]:
+        state.to_collect[key] = None
+
+
+def forget(state: MemberState, key: str, item: Unmanaged) -> None:
+    """Forget a deleted object; a namespace may wait for it."""
+    owner_index.forget(state, key)
+    namespace = keys.binding_key(vocabulary.NAMESPACE[1], "", item.ref.namespace)
+    if namespace in state.unmanaged:
+        state.to_collect[namespace] = None
 
 
 def dependents(state: MemberState, key: str, uid: str) -> list[Unmanaged]:
@@ -118,6 +148,7 @@ def writes(state: MemberState, at_ms: int) -> list[clusters.MemberWrite]:
         if (item := state.unmanaged.get(key)) is not None:
             result += _collected(state, item, at_ms)
             result += _released(state, key, item)
+            result += _emptied(state, item)
     return result
 
 
@@ -147,10 +178,7 @@ def _released(state: MemberState, key: str, item: Unmanaged) -> Iterator[cluster
     for dependent_item in dependents(state, key, item.uid):
         dependent = _value(dependent_item)
         is_blocked = is_blocked or owner_references.is_blocking(dependent, item.uid)
-        if not list_at(dependent.metadata, _FINALIZERS):
-            yield clusters.MemberObjectDeleted(name=cluster, object=dependent_item.ref)
-        elif _DELETED not in dependent.metadata:
-            yield _applied(cluster, _marked(dependent, str(value.metadata[_DELETED])))
+        yield from _deleted(cluster, dependent_item, str(value.metadata[_DELETED]))
     if is_blocked:
         return
     others = [finalizer for finalizer in finalizers if finalizer != owner_references.FOREGROUND]
@@ -158,6 +186,27 @@ def _released(state: MemberState, key: str, item: Unmanaged) -> Iterator[cluster
         yield _applied(cluster, value.with_metadata({_FINALIZERS: others}))
     else:
         yield clusters.MemberObjectDeleted(name=cluster, object=item.ref)
+
+
+def _emptied(state: MemberState, item: Unmanaged) -> Iterator[clusters.MemberWrite]:
+    """Yield the writes that delete the contents of a namespace that is being deleted, then the empty namespace."""
+    value = _value(item)
+    if (item.ref.api_version, item.ref.kind) != vocabulary.NAMESPACE or not value.is_ending:
+        return
+    cluster, contents = state.spec.name, _contents(state, item.ref)
+    for content in contents:
+        yield from _deleted(cluster, content, str(value.metadata[_DELETED]))
+    if not contents and not list_at(value.metadata, _FINALIZERS):
+        yield clusters.MemberObjectDeleted(name=cluster, object=item.ref)
+
+
+def _deleted(cluster: str, item: Unmanaged, deleted: str) -> Iterator[clusters.MemberWrite]:
+    """Yield the write that deletes an object, or marks it once as deleted if it has finalizers."""
+    value = _value(item)
+    if not list_at(value.metadata, _FINALIZERS):
+        yield clusters.MemberObjectDeleted(name=cluster, object=item.ref)
+    elif not value.is_ending:
+        yield _applied(cluster, _marked(value, deleted))
 
 
 def _owner_keys(state: MemberState, item: Unmanaged) -> Iterator[str]:

@@ -295,7 +295,7 @@ def _forget_indexed(state: MemberState, key: str, item: Unmanaged) -> None:
     """Remove an object that clients wrote from the indexes of such objects."""
     _count_pod(state, item, -1)
     orphans.forget(state.orphans, key, item)
-    owner_index.forget(state, key)
+    garbage_collection.forget(state, key, item)
     quotas.forget(state, key, item.ref.namespace)
     quotas.touch(state, item.ref.namespace)
     if item.ref.kind == _BUDGET:

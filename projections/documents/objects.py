@@ -9,7 +9,7 @@ from typing import TypedDict, cast
 
 import msgspec
 
-from engine.domain import federated_quotas, marks, reported_statuses
+from engine.domain import federated_quotas, marks, namespaces, reported_statuses
 from engine.domain.bindings import Claim, Mark
 from engine.domain.rebalancers import Observed
 from events import decisions, job_statuses, json_paths, shapes, status_values, times, vocabulary
@@ -114,7 +114,7 @@ def as_namespace(value: KubeObject) -> KubeObject:
     derived: Json = {
         "metadata": {**value.metadata, "labels": labels},
         "spec": {"finalizers": ["kubernetes"], **value.object_at("spec")},
-        "status": {"phase": "Terminating" if value.is_ending else "Active"},
+        "status": namespaces.shown_status(value),
     }
     return value.with_fields(derived)
 

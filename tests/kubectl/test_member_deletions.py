@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from events.json_values import Json, at, object_at, objects_at
 from tests.builders.manifests import manifest
 from tests.kubectl.commands import Kubectl
@@ -129,3 +131,21 @@ def test_cascade_decides_when_owned_objects_are_deleted(kubectl: Kubectl) -> Non
     assert _names(member) == {"orphan", "blocked", "blocking"}
     member("patch", "configmap", "blocking", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
     member.until_true(lambda: _names(member) == {"orphan"}, lambda: str(_names(member)))
+
+
+@pytest.mark.parametrize(("name", "phase"), [("ending", ""), ("", "Active")], ids=["own", "propagated"])
+def test_namespace_waits_for_the_finalizers_of_its_objects(kubectl: Kubectl, name: str, phase: str) -> None:
+    member = kubectl.on("member1")
+    member.namespace = name or kubectl.namespace
+    member("create", "namespace", member.namespace, code=None)
+    member("create", "configmap", "plain")
+    member("apply", "-f", "-", stdin=_config_map("waiting", finalizers=["example.io/wait"]))
+    member("delete", "namespace", member.namespace, "--wait=false")
+    shown = ("get", "namespace", member.namespace, "--ignore-not-found", "-o", "jsonpath={.status.phase}")
+    assert member(*shown) == "Terminating"
+    member.until_true(lambda: _names(member) == {"waiting"}, lambda: str(_names(member)))
+    member("create", "configmap", "late", code=1)
+    assert "because it is being terminated" in member.errors
+    member("patch", "configmap", "waiting", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+    member.until_true(lambda: member(*shown) == phase, lambda: member(*shown))
+    assert not _names(member)

@@ -142,6 +142,17 @@ async def test_deleted_namespace_takes_only_its_own_objects_with_it() -> None:
     assert left == [("Namespace", ""), ("ConfigMap", "second")]
 
 
+async def test_restarted_member_deletes_a_namespace_that_was_marked_as_deleted() -> None:
+    stage = examples.Stage()
+    await stage.turn()
+    await _write(stage, _in_namespace("first", "ConfigMap"))
+    metadata = {"name": "first", "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    await _write(stage, {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    rebuilt = stage.restarted()
+    await rebuilt.settle()
+    assert not _state(rebuilt).unmanaged
+
+
 async def test_object_without_replicas_leaves_no_orphans() -> None:
     stage = examples.Stage()
     await stage.turn()

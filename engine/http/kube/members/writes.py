@@ -125,7 +125,7 @@ class MemberWrites:
             live = await self._plane.get(resource, writer.namespace, writer.name)
             self._check_writable(resource, writer.namespace, writer.name, live)
             if live is None:
-                await self._check_namespace(writer.namespace)
+                await self._check_namespace(resource, writer.namespace, writer.name)
             # Set ``newest`` again: the object may have changed since the request was parsed.
             newest = structs.replace(writer, newest=self._plane.last_number())
             edit = structs.replace(edit, writer=newest)
@@ -259,13 +259,16 @@ class MemberWrites:
         if resource.qualified in _DERIVED or is_new_node or (live is not None and not is_open):
             raise status_objects.forbidden(resource, name, f"the simulation of {self._plane.name} manages it")
 
-    async def _check_namespace(self, namespace: str) -> None:
-        """Raise StatusError (404) if a namespace does not exist."""
+    async def _check_namespace(self, resource: Resource, namespace: str, name: str) -> None:
+        """Raise StatusError for a new object whose namespace does not exist (404) or is being deleted (403)."""
         if not namespace or namespace in namespaces.OF_EVERY_CLUSTER:
             return
-        resource = (await self._plane.catalogue()).resource("", "v1", _NAMESPACES)
-        if resource is None or await self._plane.get(resource, "", namespace) is None:
+        kind = (await self._plane.catalogue()).resource("", "v1", _NAMESPACES)
+        live = None if kind is None else await self._plane.get(kind, "", namespace)
+        if live is None:
             raise status_objects.namespace_not_found(namespace)
+        if live.is_ending:
+            raise status_objects.in_terminating_namespace(resource, name, namespace)
 
     def _check_quota(self, write: WriteRequest, value: KubeObject) -> None:
         """Raise StatusError (403) for an object that a quota of its namespace does not allow."""
