@@ -145,7 +145,7 @@ async def test_transactions_alone_hide_what_a_stale_owner_already_sent(address: 
         with pytest.raises(ProducerFenced):
             await stale.commit_transaction()
 
-        await clients.stopped(stale)
+        await clients.stop(stale)
     log_history, wrong = await proved(address)
     # Its bytes are in the partition, followed by those of the next owner.
     assert [entry.offset > sent[0] for entry in log_history.of("decisions")] == [False, True]
@@ -157,7 +157,7 @@ async def test_takeover_waits_for_steps_that_an_open_transaction_hides(address: 
     slot = (names.DECISIONS, SHARD)
     async with owner(address) as (worker, _, log), owner(address) as (other, _, other_log):
         await worker.recover()
-        foreign = await clients.started(clients.producer(address, address.topic("foreign")))
+        foreign = await clients.start(clients.producer(address, address.topic("foreign")))
         try:
             await foreign.begin_transaction()
             await appends.send(foreign, address, [record_of_bytes(names.DECISIONS, {}, b"{", KEY)])
@@ -182,7 +182,7 @@ async def test_takeover_waits_for_steps_that_an_open_transaction_hides(address: 
             await recovering
             await turn
         finally:
-            await clients.stopped(foreign)
+            await clients.stop(foreign)
     log_history, wrong = await proved(address)
     assert steps(log_history) == [(1, 1), (2, 1), (3, 2)]
     assert wrong == []
@@ -303,7 +303,7 @@ def failing(error: KafkaError) -> Callable[[], Awaitable[None]]:
 
 async def leave_open(address: Address, step: list[Record]) -> None:
     """Write a step in a transaction of which the brokers know nothing; it never ends."""
-    producer = await clients.started(clients.producer(address, address.topic(f"shard-{SHARD}")))
+    producer = await clients.start(clients.producer(address, address.topic(f"shard-{SHARD}")))
     try:
         await producer.begin_transaction()
         rejected = record_of_bytes(names.REJECTIONS, {}, b"{", "")
@@ -312,7 +312,7 @@ async def leave_open(address: Address, step: list[Record]) -> None:
             manager._txn_partitions.add(clients.partition(address, (record.topic, record.partition)))  # noqa: SLF001
         await appends.send(producer, address, [*step, rejected])
     finally:
-        await clients.stopped(producer)
+        await clients.stop(producer)
 
 
 async def test_owner_fenced_between_two_batches_gets_only_the_fencing_error(
@@ -333,8 +333,8 @@ async def test_owner_fenced_between_two_batches_gets_only_the_fencing_error(
             with pytest.raises((ProducerFenced, InvalidProducerEpoch)):
                 await appends.commit(stale, address, batch)
         finally:
-            await clients.stopped(stale)
-            await clients.stopped(other)
+            await clients.stop(stale)
+            await clients.stop(other)
 
 
 async def test_fold_alone_accepts_the_first_rival_and_the_owner_notices(address: Address) -> None:

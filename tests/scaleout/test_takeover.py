@@ -93,7 +93,7 @@ async def test_cancelled_takeover_stops_the_producers_that_have_started(
     kafka: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = await logs.prepared(kafka)
-    start, stop = clients.started, clients.stopped
+    start, stop = clients.start, clients.stop
     has_started = asyncio.Event()
     started: list[clients.Producer] = []
     stopped: list[clients.Producer] = []
@@ -114,8 +114,8 @@ async def test_cancelled_takeover_stops_the_producers_that_have_started(
         stopped.append(producer)
 
     async with logs.owned(address) as (shards, _):
-        monkeypatch.setattr(clients, "started", start_one)
-        monkeypatch.setattr(clients, "stopped", stop_one)
+        monkeypatch.setattr(clients, "start", start_one)
+        monkeypatch.setattr(clients, "stop", stop_one)
         taking = asyncio.create_task(shards.own([0, 1]))
         await has_started.wait()
         await asyncio.sleep(0)

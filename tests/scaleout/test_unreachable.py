@@ -68,7 +68,7 @@ async def test_producer_that_fails_to_stop_is_abandoned(
 
     monkeypatch.setattr(producer, "stop", fail)
     for _ in range(2):
-        await clients.stopped(producer)
+        await clients.stop(producer)
     assert next(failures, None) is None
 
 

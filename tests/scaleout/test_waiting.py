@@ -46,7 +46,7 @@ async def open_transaction(address: Address, topic: str, partition: int) -> Asyn
         yield
         await producer.abort_transaction()
     finally:
-        await clients.stopped(producer)
+        await clients.stop(producer)
 
 
 @asynccontextmanager
@@ -56,7 +56,7 @@ async def owner(address: Address) -> AsyncGenerator[clients.Producer]:
     try:
         yield producer
     finally:
-        await clients.stopped(producer)
+        await clients.stop(producer)
 
 
 async def order(log: numbered_log.KafkaLog, count: int) -> list[StoredRecord]:

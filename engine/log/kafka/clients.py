@@ -122,7 +122,7 @@ class SharedProducer:
         """Return the producer. Raises KafkaError if it must be started and no broker answers."""
         async with self._starting:
             if self._producer is None:
-                self._producer = await started(producer(self._address))
+                self._producer = await start(producer(self._address))
             return self._producer
 
     async def drop(self, failed: Producer) -> None:
@@ -132,24 +132,24 @@ class SharedProducer:
         """
         if failed is self._producer:
             self._producer = None
-            await stopped(failed)
+            await stop(failed)
 
     async def close(self) -> None:
         """Stop the producer after it has sent what was submitted."""
         if self._producer is not None:
-            await stopped(self._producer)
+            await stop(self._producer)
 
 
-async def started(client: _Client) -> _Client:
+async def start(client: _Client) -> _Client:
     """Start a client and return it; if that fails or is cancelled, stop it and raise the error."""
     try:
         await client.start()
     except BaseException:
         # A client that failed to start keeps its connections until it is stopped.
         if isinstance(client, AIOKafkaConsumer):
-            await closed(client)
+            await close(client)
         else:
-            await stopped(client)
+            await stop(client)
         raise
     return client
 
@@ -163,7 +163,7 @@ async def load_metadata(consumer: Consumer, partitions: Iterable[TopicPartition]
     await asyncio.gather(*(consumer.end_offsets([partition]) for partition in each_topic.values()))
 
 
-async def stopped(producer: Producer) -> None:
+async def stop(producer: Producer) -> None:
     """Stop a producer, also a failed one; undelivered records are dropped."""
     with anyio.CancelScope(shield=True):
         # Drop undelivered batches: ``stop`` would wait for them even if no broker accepts them.
@@ -183,7 +183,7 @@ async def stopped(producer: Producer) -> None:
             await producer.client.close()
 
 
-async def closed(consumer: Consumer) -> None:
+async def close(consumer: Consumer) -> None:
     """Stop a consumer, even if no broker responds; errors of Kafka and requests that aiokafka cancels are ignored."""
     closing = asyncio.ensure_future(consumer.stop())
     with anyio.CancelScope(shield=True):

@@ -189,8 +189,8 @@ class FollowedLog:
 
     async def aclose(self) -> None:
         """Close the log, also if ``open`` failed; ``run`` must have ended."""
-        await clients.closed(self._consumer)
-        await clients.closed(self._query_consumer)
+        await clients.close(self._consumer)
+        await clients.close(self._query_consumer)
         await self._ranges.close()
         await self._appender.close()
 

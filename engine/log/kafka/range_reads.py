@@ -91,14 +91,14 @@ class Ranges:
         async with self._turn:
             with clients.converted("the ends of the log are not known"):
                 if self._unbounded is None:
-                    self._unbounded = await clients.started(clients.consumer(self._address, sees_open=True))
+                    self._unbounded = await clients.start(clients.consumer(self._address, sees_open=True))
                 ends = await self._unbounded.end_offsets(list(names))
         return {names[at]: end for at, end in ends.items()}
 
     async def close(self) -> None:
         for consumer in (self._consumer, self._unbounded):
             if consumer is not None:
-                await clients.closed(consumer)
+                await clients.close(consumer)
 
     async def _fetched(self, slot: Slot, start: int, end: int) -> _Chunk:
         try:
@@ -135,7 +135,7 @@ class Ranges:
 
     async def _open(self) -> clients.Consumer:
         if self._consumer is None:
-            self._consumer = await clients.started(clients.consumer(self._address))
+            self._consumer = await clients.start(clients.consumer(self._address))
         return self._consumer
 
 

@@ -60,7 +60,7 @@ class Assignment:
                 _log.warning("left the worker group; joining again", error=str(error))
                 await asyncio.sleep(clients.AFTER_FAILURE_S)
             finally:
-                await clients.closed(consumer)
+                await clients.close(consumer)
 
 
 class _Listener(ConsumerRebalanceListener):

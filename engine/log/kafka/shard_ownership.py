@@ -103,7 +103,7 @@ class Shards:
 
     async def release(self, shards: Iterable[int]) -> None:
         released = {shard: self._owned.pop(shard) for shard in list(shards) if shard in self._owned}
-        await asyncio.gather(*(clients.stopped(owned.producer) for owned in released.values()))
+        await asyncio.gather(*(clients.stop(owned.producer) for owned in released.values()))
         # Otherwise the next owner's inputs would fill this worker's memory, and a later takeover by this worker would
         # take records from memory that the brokers have deleted.
         await self._log.unfollow(_own_inputs(released))
@@ -232,9 +232,7 @@ class Shards:
 
     async def _start(self, shard: int) -> None:
         """Start the producer of a shard; the shard is then owned."""
-        producer = await clients.started(
-            clients.producer(self._address, self._address.topic(f"shard-{shard}"))
-        )
+        producer = await clients.start(clients.producer(self._address, self._address.topic(f"shard-{shard}")))
         # Set here, not by the caller: if the caller is cancelled, ``release`` must find the started producers.
         self._owned[shard] = _Owned(producer, chain.Chain(shard), 0)
 
@@ -343,7 +341,7 @@ async def check_clock(address: Address, clock_ms: Callable[[], int]) -> None:
             metadata = await producer.send_and_wait(address.topic(SNAPSHOTS), b"", _CLOCK_KEY, 0)
             after_ms = clock_ms()
     finally:
-        await clients.stopped(producer)
+        await clients.stop(producer)
     if metadata.timestamp_type != _LOG_APPEND_TIME or metadata.timestamp is None:
         return
     off_ms = max(before_ms - metadata.timestamp, metadata.timestamp - after_ms)

@@ -158,7 +158,7 @@ async def _wait_for_leaders(address: Address) -> None:
     except TimeoutError:
         raise port.LogError("some partitions have no leader; check the brokers' logs") from None
     finally:
-        await clients.closed(consumer)
+        await clients.close(consumer)
 
 
 async def _have_leaders(consumer: clients.Consumer, partitions: Sequence[TopicPartition]) -> bool:
