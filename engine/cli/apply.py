@@ -311,7 +311,7 @@ def _content(value: KubeObject) -> KubeObject:
 
 def _print_results(outcomes: Iterator[Result], *, as_json: bool) -> int:
     """Print the results; if the command fails or is interrupted, print the results up to that point."""
-    written = results.collected(outcomes, as_json=as_json)
+    written = results.carry_out(outcomes, as_json=as_json)
     if not written and not as_json:
         raise no_objects()
     return results.print_results(written, as_json=as_json)

@@ -43,7 +43,7 @@ class Result(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="came
         return f"{resource or ''}/{self.name or ''}"
 
 
-def collected(outcomes: Iterable[Result], *, as_json: bool) -> list[Result]:
+def carry_out(outcomes: Iterable[Result], *, as_json: bool) -> list[Result]:
     """Make the writes and return their results. If a write fails or is interrupted, print the results before it."""
     made: list[Result] = []
     try:

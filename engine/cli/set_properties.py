@@ -48,7 +48,7 @@ def scale(
     with server.client() as client:
         objects = KubeObjects(client)
         target = objects.target(kind, scope.namespace, name)
-        return results.print_results([scaled(client, objects, target, replicas)], as_json=server.json)
+        return results.print_results([set_replicas(client, objects, target, replicas)], as_json=server.json)
 
 
 def label(
@@ -242,14 +242,14 @@ def _retaint(server: options.Server, clusters: Sequence[str], action: str, compu
         outcomes = (
             change_taints(objects, cluster.removeprefix("cluster/"), action, compute) for cluster in clusters
         )
-        return results.print_results(results.collected(outcomes, as_json=server.json), as_json=server.json)
+        return results.print_results(results.carry_out(outcomes, as_json=server.json), as_json=server.json)
 
 
 def _matches(taint: Taint, named: Taint) -> bool:
     return taint.key == named.key and named.effect in ("", taint.effect)
 
 
-def scaled(client: Client, objects: KubeObjects, target: Target, replicas: int) -> Result:
+def set_replicas(client: Client, objects: KubeObjects, target: Target, replicas: int) -> Result:
     """Set the number of replicas of an object, by its scale subresource or the field of its kind; return the result."""
     resource = target.resource
     name = resource.api_version, resource.kind

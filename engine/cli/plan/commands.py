@@ -140,7 +140,7 @@ def scale(
 
     def scaled(objects: KubeObjects) -> list[Result]:
         target = objects.target(kind, scope.namespace, name)
-        return [properties.scaled(objects.client, objects, target, count)]
+        return [properties.set_replicas(objects.client, objects, target, count)]
 
     return _planned(scaled, plan_options)
 
@@ -236,7 +236,7 @@ def check(
 ) -> int:
     """Compare the prediction of an applied plan (a file, or the id of a recent plan) with what happened."""
     with server.client() as client:
-        result = plan_check.checked(client, plan)
+        result = plan_check.check(client, plan)
     server.show(result, plan_check.show)
     return failures.OK if all(workload.as_predicted for workload in result.workloads) else failures.DIFFERENT
 
@@ -282,7 +282,7 @@ def _planned(
                 saved_plans.save(plan_options.out, saved_plans.SavedPlan([], [], [], horizon_ms, None))
             saved_plans.show_unchanged(as_json=subject.json)
             return failures.OK
-        answer, prediction = planning_client.predicted(
+        answer, prediction = planning_client.predict(
             client, client.requests, failed, horizon_ms, as_of=opened.as_of
         )
         if plan_options.out is not None:

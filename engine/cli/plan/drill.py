@@ -53,11 +53,11 @@ def _results(
     """
     done = 0
 
-    def predicted(outage: drills.Outage, start: str) -> tuple[drills.Result, int]:
+    def predict(outage: drills.Outage, start: str) -> tuple[drills.Result, int]:
         nonlocal done
         while True:
             try:
-                _, prediction = planning_client.predicted(
+                _, prediction = planning_client.predict(
                     client, [], [], horizon_ms, lambda _: None, start, outage=outage
                 )
                 break
@@ -67,10 +67,10 @@ def _results(
         output.progress(f"drill: {done} of {len(outages)} failures")
         return drills.result(outage, prediction), prediction.number
 
-    first, number = predicted(outages[0], as_of)
+    first, number = predict(outages[0], as_of)
     start = as_of or str(number)
     with ThreadPoolExecutor(questions.AT_ONCE_MAX) as pool:
-        others = pool.map(predicted, outages[1:], itertools.repeat(start))
+        others = pool.map(predict, outages[1:], itertools.repeat(start))
         results = [first, *(result for result, _ in others)]
     output.progress("")
     return results

@@ -49,7 +49,7 @@ class Check(Struct, frozen=True, rename="camel"):
     workloads: list[Workload]
 
 
-def checked(client: Client, plan: str) -> Check:
+def check(client: Client, plan: str) -> Check:
     """Compare the predicted effects of an applied plan with the actual ones; raises Failure if it was not applied."""
     plan_id, prediction = _read(client, plan)
     followed = list(server_reads.entries(client, "log", start=prediction.number, plan=plan_id))

@@ -168,7 +168,7 @@ def read_horizon(text: str) -> int:
     return horizon_ms
 
 
-def predicted(
+def predict(
     client: Client,
     requests: list[Request],
     failed: list[questions.Failure],

@@ -110,7 +110,7 @@ def apply(path: Path, server: options.Server) -> int:
                     ),
                 ) from None
             raise
-        made = results.collected(_make_all(client, saved), as_json=server.json)
+        made = results.carry_out(_make_all(client, saved), as_json=server.json)
     return results.print_results(made, as_json=server.json)
 
 
@@ -118,7 +118,7 @@ def _check(client: PlanningClient, saved: SavedPlan, expected: Prediction) -> No
     """Raise _OutdatedError if the plan no longer holds."""
     for request, basis in zip(saved.requests, saved.bases, strict=True):
         _check_unedited(client, request, basis)
-    _, prediction = planning_client.predicted(client, saved.requests, [], saved.horizon_ms)
+    _, prediction = planning_client.predict(client, saved.requests, [], saved.horizon_ms)
     if differing := _differences(expected, prediction):
         reason = "; ".join(output.shortened(list(differing.values()), _MORE))
         since = _changes_since(client, expected, prediction, list(differing)[: output.SHOWN_MAX])
