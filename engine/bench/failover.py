@@ -48,15 +48,15 @@ async def _measured(clusters: int, bindings: int, directory: Path, progress: Pro
         timing = Timing(running)
         progress(f"{clusters} clusters, {bindings} Deployments")
         await running.log.append([inputs.policy(names[group::groups], group) for group in range(groups)])
-        await running.settled()
+        await running.await_idle()
         records = [inputs.deployment(index, group=index % groups) for index in range(bindings)]
         applied_s = await timing.timed(bindings, lambda: inputs.append(running.log, records))
-        await running.settled()
+        await running.await_idle()
         progress(f"{groups} clusters fail")
         decided, number = timing.count(), running.log.last_number()
         start = time.perf_counter()
         await running.log.append([inputs.taint(name) for name in names[:groups]])
-        await running.settled()
+        await running.await_idle()
         took_s = time.perf_counter() - start
         decided = timing.count() - decided
         return {

@@ -93,7 +93,7 @@ async def _measured(scenario: _Scenario, directory: Path, progress: Progress) ->
     async with installation.opened(directory, scenario.members) as running:
         while not running.members.names():  # noqa: ASYNC110  # nothing signals that the members are rebuilt
             await asyncio.sleep(_POLL_S)
-        await running.settled()
+        await running.await_idle()
         decided = await _decided(running, scenario, directory)
         live = await _measure_changes(running, scenario)
     return {
@@ -120,7 +120,7 @@ async def _record(scenario: _Scenario, directory: Path) -> None:
     async with installation.opened(directory, scenario.members, synchronous="OFF") as running:
         await running.log.append(scenario.policies())
         await inputs.append(running.log, scenario.deployments())
-        await running.settled()
+        await running.await_idle()
 
 
 async def _measure_changes(running: installation.Installation, scenario: _Scenario) -> list[float]:
@@ -128,7 +128,7 @@ async def _measure_changes(running: installation.Installation, scenario: _Scenar
 
     async def change(record: Record) -> None:
         await running.log.append([record])
-        await running.settled()
+        await running.await_idle()
 
     return [
         await timing.seconds(lambda record=record: change(record))
@@ -164,7 +164,7 @@ async def _latencies(running: installation.Installation, scenario: _Scenario, re
     for index in range(_DECIDED):
         record = scenario.deployment(index % scenario.bindings, replicas + index // scenario.bindings)
         took.append(await until.timed(1, lambda record=record: running.log.append([record])))
-        await running.settled()
+        await running.await_idle()
     return took
 
 

@@ -28,7 +28,7 @@ async def _record(bindings: int, directory: Path) -> None:
     async with installation.opened(directory, inputs.members(), synchronous="OFF") as running:
         await running.log.append([inputs.policy()])
         await inputs.append(running.log, [inputs.deployment(index) for index in range(bindings)])
-        await running.settled()
+        await running.await_idle()
 
 
 async def _measure(bindings: int, directory: Path) -> Figures:

@@ -37,7 +37,7 @@ async def measure(bindings: int, directory: Path, progress: Progress) -> Figures
     async with installation.opened(directory / "run", inputs.members()) as running:
         timed = timing.Timing(running).timed
         await running.log.append([inputs.policy()])
-        await running.settled()
+        await running.await_idle()
         progress("one Deployment at a time")
         figures |= runs.delays("single_", await _single(running))
         progress(f"{bindings} Deployments at once")
@@ -45,7 +45,7 @@ async def measure(bindings: int, directory: Path, progress: Progress) -> Figures
         deployments = [inputs.deployment(index) for index in range(bindings)]
         applied_s = await timed(bindings, lambda: inputs.append(running.log, deployments))
         figures |= {"apply_s": round(applied_s, 3), "applied_per_s": round(bindings / applied_s, 1)}
-        await running.settled()
+        await running.await_idle()
         figures["memory_mb_per_10k_bindings"] = round(
             (processes.resident_mb() - before_mb) * 10_000 / bindings, 1
         )
@@ -57,12 +57,12 @@ async def measure(bindings: int, directory: Path, progress: Progress) -> Figures
             rebalance_decisions.RebalanceFinished,
         )
         figures["rebalance_s"] = round(rebalance_s, 3)
-        await running.settled()
+        await running.await_idle()
         progress("a NoExecute taint on member1")
         # The taint also affects the Deployments of ``_single``, so their decisions are counted too.
         taint_s = await timed(bindings + SINGLE, lambda: running.log.append([inputs.taint("member1")]))
         figures["taint_s"] = round(taint_s, 3)
-        await running.settled()
+        await running.await_idle()
     progress("the log alone, as baseline")
     count, baseline_s = await append_alone(directory / "run", directory / "baseline")
     figures["records"] = count
@@ -87,7 +87,7 @@ async def _single(running: installation.Installation) -> list[float]:
     for index in range(SINGLE):
         record = inputs.deployment(-1 - index)
         took_s.append(await timed(1, lambda record=record: running.log.append([record])))
-        await running.settled()
+        await running.await_idle()
     return took_s
 
 

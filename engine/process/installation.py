@@ -16,7 +16,7 @@ from anyio.abc import TaskGroup
 from engine import diagnostics
 from engine.log import port, sqlite
 from engine.process import interpreter_settings, replica
-from engine.process.replica import clock_ms, watched
+from engine.process.replica import clock_ms, run_part
 from engine.reconcilers import snapshot_storage, worker, worker_metrics
 from engine.simulation import specs
 from events import codec, observations, topics
@@ -44,7 +44,7 @@ class Installation(replica.Replica):
         """Return why writes or reads fail now; empty if neither do."""
         return [*([self._file.fault] if self._file.fault else []), *super().faults()]
 
-    async def settled(self) -> None:
+    async def await_idle(self) -> None:
         """Return when nothing waits: all inputs are decided, all works applied by members, and all records folded."""
         while True:
             # Polling: several parts are awaited, and none of them can signal that all are done.
@@ -86,7 +86,7 @@ async def opened(
         await _check_use(log, observes=observes)
         installation = Installation(log, directory, members)
         async with anyio.create_task_group() as readers:
-            readers.start_soon(watched, "views", installation.views.run())
+            readers.start_soon(run_part, "views", installation.views.run())
             async with anyio.create_task_group() as writers:
                 await _start(installation, writers)
                 yield installation
@@ -114,6 +114,6 @@ async def _check_use(log: sqlite.SqliteLog, *, observes: bool) -> None:
 async def _start(installation: Installation, writers: TaskGroup) -> None:
     await installation.worker.recover()
     await installation.views.wait_folded(0)
-    writers.start_soon(watched, "worker", installation.worker.run())
-    writers.start_soon(watched, "members", installation.members.run())
+    writers.start_soon(run_part, "worker", installation.worker.run())
+    writers.start_soon(run_part, "members", installation.members.run())
     await installation.wait_ready()

@@ -53,7 +53,7 @@ class Replica:
             await self.views.wait_folded(self.log.last_number())
 
 
-async def watched(name: str, running: Awaitable[None]) -> None:
+async def run_part(name: str, running: Awaitable[None]) -> None:
     """Await a part and log its name with the error if it fails, because that stops all other parts."""
     try:
         await running

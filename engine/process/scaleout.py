@@ -74,7 +74,7 @@ async def worker_on(at: address.Address) -> AsyncGenerator[OwningWorker]:
         async with anyio.create_task_group() as following_log:
             following_log.start_soon(owning_worker.log.run)
             async with anyio.create_task_group() as working:
-                working.start_soon(replica.watched, "worker", owning_worker.worker.run())
+                working.start_soon(replica.run_part, "worker", owning_worker.worker.run())
                 working.start_soon(shard_assignment.Assignment(at, owning_worker.assign).run)
                 yield owning_worker
                 working.cancel_scope.cancel()
@@ -114,10 +114,10 @@ async def replica_on(
         await log.open()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(log.run)
-            tasks.start_soon(replica.watched, "views", started.views.run())
+            tasks.start_soon(replica.run_part, "views", started.views.run())
             await started.views.wait_folded(0)
             if members:
-                tasks.start_soon(replica.watched, "members", started.members.run())
+                tasks.start_soon(replica.run_part, "members", started.members.run())
                 await started.wait_ready()
             yield started
             tasks.cancel_scope.cancel()

@@ -77,7 +77,7 @@ async def share(
         own = await asyncio.to_thread(load_or_create, directory)
         unanswered = ""
         # Another new replica may publish its keys first; the next iteration then requests those.
-        while (published := await _published(write_api, own, unanswered)) != own.fingerprint:
+        while (published := await _publish(write_api, own, unanswered)) != own.fingerprint:
             received = await _requested_keys(write_api, stored, published, answer_seconds)
             if received is not None:
                 await asyncio.to_thread(_keep, directory, received)
@@ -105,7 +105,7 @@ async def answer(reads: ReadSide, write_api: WriteApi, directory: Path) -> None:
         await asyncio.sleep(_REQUESTS_SECONDS)
 
 
-async def _published(write_api: WriteApi, own: Keys, instead: str) -> str:
+async def _publish(write_api: WriteApi, own: Keys, instead: str) -> str:
     """Publish ``own`` keys as ``_Publication`` does; return the fingerprint of the keys that are published now."""
     outcome = await _change(write_api, rights_checks.KEYS, _Publication(own, instead))
     return str(_data(outcome).get("fingerprint"))

@@ -36,7 +36,7 @@ async def planning(
     members = inputs.members()
     async with installation.opened(directory, members) as running:
         await running.log.append([inputs.policy(), *map(inputs.deployment, range(BINDINGS))])
-        await running.settled()
+        await running.await_idle()
     planned = members if simulated else ()
     async with aclosing(PlanProcesses(LogLocation(str(directory)), planned, list, idle_s)) as planner:
         yield planner
@@ -135,14 +135,14 @@ async def test_engine_decides_while_a_plan_is_made_in_another_process(tmp_path: 
     members = inputs.members()
     async with installation.opened(tmp_path, members) as running:
         await running.log.append([inputs.policy(), *map(inputs.deployment, range(BINDINGS))])
-        await running.settled()
+        await running.await_idle()
         async with aclosing(PlanProcesses(LogLocation(str(tmp_path)), members, list)) as planner:
             plan = asyncio.create_task(predicted(planner, tainted()))
             decided = 0
             while not plan.done():
                 decided += 1
                 await running.log.append([inputs.deployment(0, replicas=3 + decided)])
-                await running.settled()
+                await running.await_idle()
                 assert placed(running, inputs.name_of(0)) == 3 + decided
             assert (await plan).workloads == BINDINGS
             assert planner.keeper is not None

@@ -278,7 +278,7 @@ async def test_orderly_shutdown_writes_a_snapshot_for_the_next_start(
     files = snapshot_storage.SnapshotFiles(tmp_path)
     for count in (1, 2, 2):
         async with installation.opened(tmp_path, defaults.three_members(0), synchronous="OFF") as running:
-            await running.settled()
+            await running.await_idle()
         assert len(await asyncio.to_thread(files.numbers)) == count
     log = await sqlite.SqliteLog.open(tmp_path)
     try:
