@@ -9,9 +9,7 @@ _ItemT = TypeVar("_ItemT")
 _ResultT = TypeVar("_ResultT")
 
 
-async def gathered(
-    action: Callable[[_ItemT], Awaitable[_ResultT]], items: Sequence[_ItemT]
-) -> list[_ResultT]:
+async def gather(action: Callable[[_ItemT], Awaitable[_ResultT]], items: Sequence[_ItemT]) -> list[_ResultT]:
     """Carry out an action on each item, on several at a time; return the results in the order of the items."""
     results: list[_ResultT] = []
     for start in range(0, len(items), _TOGETHER):

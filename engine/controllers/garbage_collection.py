@@ -88,7 +88,7 @@ class GarbageCollection(Controller):
             self._blocked, self._unresolved = {}, {}
         waiting, unresolved = dict(self._blocked), tuple(self._unresolved)
         number, others, owners = await self._reads.peek(partial(_read, after, waiting, unresolved))
-        await batches.gathered(self._check, others)
+        await batches.gather(self._check, others)
         for ref in owners:
             await self._check(ref)
         return number
@@ -112,7 +112,7 @@ class GarbageCollection(Controller):
         if not is_immediate:
             return structs.replace(removal, propagation=propagation, has_dependents=True)
         if await self._write_api.check(removal) is None:
-            await batches.gathered(partial(self._release, uids={uid}), owned)
+            await batches.gather(partial(self._release, uids={uid}), owned)
         return removal
 
     async def delete_dependents(self, uid: str) -> None:
@@ -200,7 +200,7 @@ class GarbageCollection(Controller):
         """Delete the dependents of an object that is deleted after them; end its wait if none of them remains."""
         owned = await self._reads.peek(partial(references.dependents, owner=value.uid))
         others = [other for other in owned if other != ref]
-        await batches.gathered(self._check, others)
+        await batches.gather(self._check, others)
         blocking = [
             other
             for other in others
@@ -218,7 +218,7 @@ class GarbageCollection(Controller):
     async def _orphan(self, ref: WorkloadRef, resource: Resource, value: KubeObject) -> None:
         """Release the dependents of an object that is deleted without them; delete it if no other finalizer remains."""
         owned = await self._reads.read(partial(references.dependents, owner=value.uid))
-        await batches.gathered(partial(self._release, uids={value.uid}), owned)
+        await batches.gather(partial(self._release, uids={value.uid}), owned)
         left = await self._reads.read(partial(references.ids, owner=value.uid))
         if left:
             # Other clients changed these meanwhile; the next turn sees their changes.

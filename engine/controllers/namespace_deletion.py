@@ -184,7 +184,7 @@ class Namespaces:
             Target(api_version=ref.api_version, kind=ref.kind, namespace=name, name=ref.name)
             for ref in (contents if is_marked else ())
         ]
-        refused = await batches.gathered(self._delete, targets)
+        refused = await batches.gather(self._delete, targets)
         protected = [target for target, is_refused in zip(targets, refused, strict=True) if is_refused]
         if not protected:
             self._held.discard(name)
