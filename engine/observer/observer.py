@@ -91,7 +91,7 @@ class Observer:
         self._source = source
         self._clock_ms = clock_ms
         self._gate = Gate(lambda: None)
-        self.history = reflector.History(self._restored)
+        self.history = reflector.History(self._record_restore)
         """The newest resourceVersion of the control plane; add versions that other requests show."""
         self._restores = 0
         self._observations = Observations()
@@ -236,7 +236,7 @@ class Observer:
             self._waiting.append((self._restores, order, observation))
             self._arrived.set()
 
-    def _restored(self, seen: int, version: int) -> None:
+    def _record_restore(self, seen: int, version: int) -> None:
         """Queue the event of a restore from a backup; resourceVersions begin again."""
         self._restores += 1
         self._observations.restored()

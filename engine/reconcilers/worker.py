@@ -100,7 +100,7 @@ class Worker:
 
     async def _recover(self) -> None:
         with suppress(port.LogError):
-            await self._committed()
+            await self._await_commit()
         self._is_in_sync = False
         # Release all: after a failed takeover the owner has shards without folds, which nothing else would release.
         await self._release(range(topics.SHARDS))
@@ -180,7 +180,7 @@ class Worker:
         Raises LogError if the log fails.
         """
         await self._turn(keeps=False)
-        return (await self._committed()).turn
+        return (await self._await_commit()).turn
 
     async def store_snapshot(self) -> None:
         """Run a turn in which every shard takes a step, then store a snapshot; do nothing without snapshot storage.
@@ -189,14 +189,14 @@ class Worker:
         """
         if self._snapshots.is_on:
             await self._turn(keeps=True)
-            await self._committed()
+            await self._await_commit()
 
     async def _turn(self, *, keeps: bool) -> None:
         """Decide while the previous turn may still be committing, then start the commit of this turn."""
         if not self._is_in_sync:
             await self._recover()
         if self._claimable() != [fold.state.shard for fold in self.folds]:
-            await self._committed()
+            await self._await_commit()
             await self._adjust()
         # From here on, memory is ahead of the log: if this method does not complete, the next turn must recover.
         self._is_in_sync = False
@@ -222,7 +222,7 @@ class Worker:
                 await share.yield_loop()
         # At most one commit is in flight: wait for the previous one before this turn's records are written.
         # The wait raises if that commit failed; the steps above, which build on that commit, are then discarded.
-        await self._committed()
+        await self._await_commit()
         # Only now: the previous commit may still write steps of these shards, and releasing ends their producers.
         for shard, error in unreadable.items():
             await self._quarantine_shard(shard, error)
@@ -231,7 +231,7 @@ class Worker:
         # Set last, and only with a commit under way; ``_committed`` clears the flag again if that commit fails.
         self._is_in_sync = True
         if keeps:
-            committed = await self._committed()
+            committed = await self._await_commit()
             stored = [(fold, committed.offsets[fold.state.shard]) for fold in self.folds]
             await self._snapshots.store(self.facts, stored, is_whole=not self.unreadable())
 
@@ -258,7 +258,7 @@ class Worker:
         self._has_failed = False
         return _CommittedTurn(turn, offsets)
 
-    async def _committed(self) -> _CommittedTurn:
+    async def _await_commit(self) -> _CommittedTurn:
         """Wait until the last turn is committed; raise its error, after which memory no longer equals the log.
 
         A cancelled caller waits too, so that the outcome is known.
@@ -336,7 +336,7 @@ class Worker:
             await self._run()
         finally:
             with suppress(port.LogError):
-                await self._committed()
+                await self._await_commit()
 
     async def _run(self) -> None:
         pause_s = _PAUSE_S
@@ -344,7 +344,7 @@ class Worker:
             try:
                 await self._turn(keeps=False)
                 if not self._has_work():
-                    await self._committed()
+                    await self._await_commit()
             except port.OwnershipLostError as error:
                 self._fail()
                 self.fence(error.shards)

@@ -118,7 +118,7 @@ class DeletionRequests:
             now_ms=self._clock_ms(),
             propagation=options.propagation,
         )
-        answer, is_gone = await self._deleted(resource, removal, current, dry_run=dry_run)
+        answer, is_gone = await self._delete(resource, removal, current, dry_run=dry_run)
         written = write_requests.checked(answer, resource, target.name)
         removed = written.mutated.value
         if is_gone and resource.qualified not in _DELETES_RETURN_OBJECT:
@@ -133,7 +133,7 @@ class DeletionRequests:
         computed = write_requests.unstored(removed, current, write, self._clock_ms())
         return self._plane.shown(resource, computed)
 
-    async def _deleted(
+    async def _delete(
         self, resource: Resource, removal: Removal, current: KubeObject | None, *, dry_run: bool
     ) -> tuple[Written | Problem, bool]:
         """Delete or mark an object; return the answer of the write API, and whether the object is deleted.
