@@ -102,6 +102,7 @@ async def test_page_of_an_outdated_login_address_says_how_to_get_another() -> No
     assert page.status_code == 401
     assert "the login code is wrong or has expired" in page.text
     assert "restart the server, which prints a new address" in page.text
+    assert "/live.js" not in page.text, "without a session the script is refused too"
 
 
 def test_empty_login_code_is_refused() -> None:

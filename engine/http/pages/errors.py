@@ -65,7 +65,7 @@ def chosen(request: Request, refusal: RefusalError, headers: Mapping[str, str] |
         "title": HTTPStatus(refusal.status).phrase,
         "problem": refusal.problem,
         "path": request.url.path,
-        "moment": NOW,
+        "view": NOW,
         "json": "",
         "feed": "",
         "types": "",

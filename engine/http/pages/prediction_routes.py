@@ -57,7 +57,7 @@ class _Pages:
 
     def _rendered(self, show: Callable[[Request], _Page], request: Request) -> str:
         template, values = show(request)
-        common = {"json": "", "moment": errors.NOW, "path": request.url.path, "feed": "", "types": ""}
+        common = {"json": "", "view": errors.NOW, "path": request.url.path, "feed": "", "types": ""}
         return self._templates.get_template(template).render({**common, **values})
 
     def plans(self, _request: Request) -> _Page:

@@ -107,7 +107,7 @@ class _Pages:
             path = request.url.path
             common = {
                 "json": _json(path, request.query_params, state),
-                "moment": state,
+                "view": state,
                 "path": path,
                 "filters": _filters(request),
             }

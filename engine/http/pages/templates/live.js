@@ -8,11 +8,11 @@ const status = document.getElementById("live");
 let isStale = false;
 let isBusy = false;
 
-async function look() {
+async function reload() {
   const answer = await fetch(location.href, { headers: { accept: "text/html" } });
   if (!answer.ok) return;
-  const found = new DOMParser().parseFromString(await answer.text(), "text/html");
-  document.querySelector("main").replaceWith(found.querySelector("main"));
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  document.querySelector("main").replaceWith(page.querySelector("main"));
 }
 
 async function refresh() {
@@ -20,24 +20,24 @@ async function refresh() {
   if (isBusy) return;
   isBusy = true;
   while (isStale) {
-    await new Promise((wake) => setTimeout(wake, PAUSE_MS));
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     isStale = false;
-    await look().catch(() => {}); // the feed reconnects when the server is back
+    await reload().catch(() => {}); // the feed reconnects when the server is back
   }
   isBusy = false;
 }
 
-function say(word) {
-  status.textContent = word;
-  status.className = word;
+function showStatus(text) {
+  status.textContent = text;
+  status.className = text;
 }
 
 if (feed) {
   const source = new EventSource(feed);
   for (const type of types.split(" ")) source.addEventListener(type, refresh);
   source.addEventListener("open", () => {
-    say("live");
+    showStatus("live");
     refresh();
   });
-  source.addEventListener("error", () => say("offline"));
+  source.addEventListener("error", () => showStatus("offline"));
 }
