@@ -14,9 +14,11 @@ from engine.http import incoming_requests
 from engine.http.errors import RefusalError
 from engine.http.query import parameters
 from events.json_values import DECODING_ERRORS
+from events.limits import shortened
 
 PREFIX: Final = "/api/v1"
 _SEE: Final = "see /openapi.json"
+_AT: Final = " - at `$."
 _WORD: Final = re.compile(r"\w+")
 _Query = TypeVar("_Query", bound=parameters.Query)
 _Body = TypeVar("_Body")
@@ -57,10 +59,17 @@ def feed_route(path: str, answer: Callable[[Request], Awaitable[Response]]) -> R
 
 def read_query(request: Request, shape: type[_Query]) -> _Query:
     """Parse the query string; raises RefusalError for unknown or invalid parameters."""
+    known = shape.__struct_encode_fields__
+    for name in request.query_params:
+        if name not in known:
+            remedy = f"use one of {', '.join(sorted(known))}" if known else "this query has no parameters"
+            raise RefusalError(400, shortened(name), "unknown parameter", remedy)
     try:
         return msgspec.convert(dict(request.query_params), shape, strict=False)
     except msgspec.ValidationError as error:
-        raise RefusalError(400, "query", str(error), _SEE) from None
+        # The message names the parameter at its end: "Expected `int` >= 1 - at `$.limit`".
+        reason, _, name = str(error).partition(_AT)
+        raise RefusalError(400, name.rstrip("`") or "query", reason, _SEE) from None
 
 
 async def read_body(
