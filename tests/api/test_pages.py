@@ -303,20 +303,22 @@ async def test_every_link_in_a_page_resolves() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "status"),
+    ("path", "status", "reason"),
     [
-        ("/bindings/default/nothing", 404),
-        ("/timeline/nothing", 404),
-        ("/explain/default/nothing", 404),
-        ("/clusters?asOf=99", 400),
-        ("/?continue=" + "x" * 5000, 400),
-        ("/rebalancers?continue=nonsense", 400),
-        ("/clusters?colour=red", 400),
+        ("/bindings/default/nothing", 404, "no record about"),
+        ("/timeline/nothing", 404, "no record about"),
+        ("/explain/default/nothing", 404, "no decision"),
+        ("/clusters?asOf=99", 400, "asOf: the log ends"),
+        ("/?continue=" + "x" * 5000, 400, "continue: Expected"),
+        ("/rebalancers?continue=nonsense", 400, "continue: "),
+        ("/clusters?colour=red", 400, "colour: unknown parameter"),
     ],
 )
-async def test_missing_object_or_invalid_query_has_an_error_page(path: str, status: int) -> None:
+async def test_missing_object_or_invalid_query_has_an_error_page(path: str, status: int, reason: str) -> None:
     async with serving() as services, client(services) as http:
-        assert (await http.get(path)).status_code == status
+        page = await http.get(path, headers={"accept": "text/html"})
+    assert page.status_code == status
+    assert reason in page.text
 
 
 @pytest.mark.parametrize(
