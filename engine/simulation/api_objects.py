@@ -8,6 +8,7 @@ from typing import Final
 
 from engine.domain import marks, replica_fields
 from engine.domain.namespaces import OF_EVERY_CLUSTER, PropagatedNamespace, finalized_spec, shown_status
+from engine.kubeapi.admission import built_in_shapes
 from engine.kubeapi.values import job_selectors
 from engine.simulation import (
     addresses,
@@ -107,6 +108,7 @@ def pods(state: MemberState, workload: Workload, manifest: KubeObject) -> Iterat
     priority: Json = {} if rank is None else {"priority": rank.value}
     annotations = manifest.object_at("spec", "template", "metadata", "annotations")
     unschedulable = nodes.unschedulable(state, workload) if workload.pending else ""
+    quality: Json = {"qosClass": built_in_shapes.quality_of_service(spec)}
     for pod in lists.pods_of(state.spec.name, workload):
         created = times.to_seconds_text(pod.created_ms)
         since = times.to_seconds_text(pod.ready_ms) if pod.ready_ms and pod.ready else created
@@ -127,7 +129,7 @@ def pods(state: MemberState, workload: Workload, manifest: KubeObject) -> Iterat
                 "kind": "Pod",
                 "metadata": metadata,
                 "spec": {**spec, **priority, **placement},
-                "status": _pod_status(pod, containers, node, since, unschedulable),
+                "status": {**_pod_status(pod, containers, node, since, unschedulable), **quality},
             }
         )
 

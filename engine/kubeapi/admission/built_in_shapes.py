@@ -99,7 +99,9 @@ def shown(value: KubeObject) -> KubeObject:
     kind = value.type_meta
     begun = _STATUSES.get(kind)
     if begun is not None:
-        computed: Json = {"qosClass": _quality(value.object_at("spec"))} if kind == vocabulary.POD else {}
+        computed: Json = (
+            {"qosClass": quality_of_service(value.object_at("spec"))} if kind == vocabulary.POD else {}
+        )
         value = value.with_fields({"status": {**begun, **computed, **value.object_at("status")}})
     if kind == ("v1", "Event"):
         value = KubeObject({**_EVENT, **value.document})
@@ -110,8 +112,8 @@ def shown(value: KubeObject) -> KubeObject:
     return value
 
 
-def _quality(pod: Json) -> str:
-    """Return the quality of service of a pod; pod-level resources take precedence over those of its containers."""
+def quality_of_service(pod: Json) -> str:
+    """Return the quality of service by a pod's spec; pod-level resources take precedence over those of containers."""
     consumers = (*objects_at(pod, "containers"), *objects_at(pod, "initContainers"))
     requested, limited = Counter[str](), Counter[str]()
     is_limited = True

@@ -73,3 +73,13 @@ async def test_replication_controller_counts_the_pods_with_its_labels() -> None:
         status = (await client.get(f"{path}/web")).json()["status"]
     assert (status["replicas"], status["fullyLabeledReplicas"]) == (2, 2)
     assert "updatedReplicas" not in status
+
+
+async def test_pods_of_workloads_show_their_quality_of_service() -> None:
+    async with member() as client:
+        path = f"{MEMBER}/apis/apps/v1/namespaces/default/deployments"
+        created = await client.post(path, json=manifests.deployment("web", 1, requests={"cpu": "1"}))
+        assert created.is_success, created.text
+        pods = (await client.get(f"{MEMBER}/api/v1/namespaces/default/pods")).json()
+        (pod,) = objects_at(pods, "items")
+        assert object_at(pod, "status")["qosClass"] == "Burstable"
