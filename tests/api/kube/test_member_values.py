@@ -83,3 +83,13 @@ async def test_pods_of_workloads_show_their_quality_of_service() -> None:
         pods = (await client.get(f"{MEMBER}/api/v1/namespaces/default/pods")).json()
         (pod,) = objects_at(pods, "items")
         assert object_at(pod, "status")["qosClass"] == "Burstable"
+
+
+async def test_definition_accepts_its_default_names_in_the_response_to_its_creation() -> None:
+    value = manifests.definition("widgets", "Widget")
+    async with member() as client:
+        path = f"{MEMBER}/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        created = (await client.post(path, json=value)).json()
+    accepted = object_at(created, "status", "acceptedNames")
+    assert accepted == object_at(created, "spec", "names")
+    assert accepted["listKind"] == "WidgetList"

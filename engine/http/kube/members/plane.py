@@ -168,7 +168,8 @@ class MemberPlane(SnapshotPlane):
         if resource.qualified == "secrets" and value.at("type") == TOKEN_SECRET:
             value = self._showing.with_token(value, self.name)
         elif resource.qualified == custom_kinds.DEFINITIONS:
-            value = custom_kinds.established(value)
+            # The status repeats the names, also those that are defaults.
+            value = custom_kinds.established(built_in_defaults.with_defaults(value))
         elif resource.qualified == "persistentvolumeclaims":
             value = child_objects.bound_claim(value)
         elif resource.qualified == "namespaces":
