@@ -19,7 +19,7 @@ from engine.objects import clusters, placements
 from engine.placement import decisions, fleet, requests, schedule
 
 MODES: Final = ("duplicated", "static", "dynamic", "aggregated", "region")
-REFERENCE: Final = {
+KARMADA_PER_S: Final = {
     10: {"dynamic": 11_700, "duplicated": 13_700},
     100: {"dynamic": 1_330, "duplicated": 1_540},
     1_000: {"dynamic": 97, "duplicated": 99, "static": 71, "aggregated": 75, "region": 81},
@@ -50,7 +50,7 @@ def run(clusters: int, mode: str, seconds: float, replicas: int = 100) -> Figure
     in_pairs = _turn(known, scheduling_requests, lambda decision: len(decision.clusters))
     by_pairs, _ = _seconds_each(in_pairs, _BINDINGS, min(seconds, 1.0))
     baseline, _ = _seconds_each(lambda: _divide_by_definition(known, replicas), 1, min(seconds, 1.0))
-    mark = REFERENCE.get(clusters, {}).get(base)
+    karmada_per_s = KARMADA_PER_S.get(clusters, {}).get(base)
     return {
         "clusters": clusters,
         "mode": mode,
@@ -60,8 +60,8 @@ def run(clusters: int, mode: str, seconds: float, replicas: int = 100) -> Figure
         "pairs_per_s": round(1 / by_pairs, 1),
         "placed_share": round(placed / _BINDINGS, 3),
         "microseconds": round(seconds_each * 1e6, 1),
-        "reference_per_s": mark,
-        "times_reference": None if mark is None else round(1 / seconds_each / mark, 1),
+        "karmada_per_s": karmada_per_s,
+        "times_karmada": None if karmada_per_s is None else round(1 / seconds_each / karmada_per_s, 1),
         "baseline": "the same weights divided one replica at a time with a heap, in plain Python",
         "baseline_per_s": round(1 / baseline, 1),
         "ratio": round(baseline / seconds_each, 2),

@@ -10,7 +10,7 @@ SCALE_DOWN: Final = "scale down"
 FRESH: Final = "do fresh scale"
 DUPLICATED: Final = "duplicated"
 BY_WEIGHT: Final = "static weight"
-"""Kinds of a division. Those that can fail are in the reference's words, since its error messages contain them."""
+"""Kinds of a division. Those that can fail have Karmada's names, since its error messages contain them."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

@@ -20,10 +20,10 @@ def test_unknown_mode_is_refused_with_the_known_ones() -> None:
         placement.run(10, "sideways", seconds=0.01)
 
 
-def test_figures_of_the_reference_are_reported() -> None:
+def test_figures_of_karmada_are_reported() -> None:
     figures = placement.run(10, "dynamic", seconds=0.01)
-    assert figures["reference_per_s"] == placement.REFERENCE[10]["dynamic"]
-    assert figures["times_reference"] is not None
+    assert figures["karmada_per_s"] == placement.KARMADA_PER_S[10]["dynamic"]
+    assert figures["times_karmada"] is not None
 
 
 def test_replicas_beyond_the_capacity_count_as_not_placed() -> None:
