@@ -78,7 +78,7 @@ class Controller(abc.ABC):
             try:
                 position = await self.turn(position)
             except (LogError, ProjectionError) as error:
-                _log.warning("controller stalled", activity=self.ACTIVITY, reason=str(error))
+                _log.warning("controller stalled", activity=self.ACTIVITY, error=str(error))
                 position = -1
                 await asyncio.sleep(AFTER_FAILURE_S)
             await asyncio.sleep(PAUSE_SECONDS)

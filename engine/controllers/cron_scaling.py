@@ -280,7 +280,7 @@ def _jobs(rows: Rows) -> Iterator[Job]:
             scaler = _DECODER.decode(manifest)
         except msgspec.MsgspecError as error:
             # Producers on Kafka can write fields of any type, and one scaler must not stop the others.
-            _log.warning("scaler not readable", scaler=name, namespace=namespace, reason=str(error))
+            _log.warning("scaler not readable", scaler=name, namespace=namespace, error=str(error))
             continue
         # As in Karmada, a scaler that waits for its finalizers scales nothing.
         if scaler.metadata.deletion_timestamp is not None:

@@ -106,7 +106,7 @@ class Namespaces:
         try:
             marked = await self._reads.read(_marked)
         except (LogError, ProjectionError) as error:
-            _log.warning("deletions of namespaces stalled", reason=str(error))
+            _log.warning("deletions of namespaces stalled", error=str(error))
             return False
         for name in marked:
             self._due_s.setdefault(name, _from_now(grace_ms))

@@ -168,7 +168,7 @@ class Observer:
                 if self._observations.newest and (resource := served.get(_NAMESPACE)):
                     await self._check_identity(resource)
             except (KubeconfigError, ApiError) as error:
-                _log.warning("control plane not read; retrying", reason=str(error))
+                _log.warning("control plane not read; retrying", error=str(error))
                 await asyncio.sleep(backoff.next_delay_s())
             else:
                 self._served = served
@@ -321,7 +321,7 @@ class Observer:
         try:
             return self._shadow.take(observation.kind, observation.manifest, skipping=observation.skipping)
         except (msgspec.MsgspecError, parsing.UnreadableError) as error:
-            _log.warning("object skipped", key=observation.record_key, reason=str(error))
+            _log.warning("object skipped", key=observation.record_key, error=str(error))
             return None
 
     def _learn(self, observation: Observation) -> None:

@@ -127,7 +127,7 @@ async def _extend(
         async with opened() as log, sink(schedule.where) as destination:
             made = await extend(log, destination, schedule.key, clock_ms())
     except (checkpoints.CheckpointError, port.LogError, OSError) as error:
-        _log.error("checkpoint not signed", to=schedule.where, reason=str(error))
+        _log.error("checkpoint not signed", to=schedule.where, error=str(error))
         return
     if made:
         _log.info("checkpoint signed", number=made[-1].number, to=schedule.where)

@@ -53,7 +53,7 @@ class Drills(Collector):
             try:
                 await stop_signals.until_set(stopping, self.drill())
             except (PlanError, port.LogError, ProjectionError) as error:
-                _log.warning("drill failed", reason=str(error))
+                _log.warning("drill failed", error=str(error))
             with anyio.move_on_after(self._every_s):
                 await stopping.wait()
 

@@ -93,7 +93,7 @@ async def _keep(stopped: worker.Worker) -> None:
         try:
             await stopped.store_snapshot()
         except port.LogError as error:
-            _log.warning("snapshot at shutdown failed", reason=str(error))
+            _log.warning("snapshot at shutdown failed", error=str(error))
 
 
 @asynccontextmanager

@@ -112,7 +112,7 @@ async def save(
     try:
         size = await anyio.to_thread.run_sync(_save, store, number, facts, shards)
     except OSError as error:
-        _log.warning("snapshot not stored", number=number, reason=str(error))
+        _log.warning("snapshot not stored", number=number, error=str(error))
     else:
         _log.info("snapshot stored", number=number, size_bytes=size)
 
@@ -128,7 +128,7 @@ async def newest(
         numbers = await anyio.to_thread.run_sync(store.numbers)
     except OSError as error:
         # A snapshot only saves time: without one the shards are rebuilt from the log.
-        _log.warning("snapshots not readable; rebuilding shards from the log", reason=str(error))
+        _log.warning("snapshots not readable; rebuilding shards from the log", error=str(error))
         return None
     for number in numbers:
         try:
@@ -137,12 +137,12 @@ async def newest(
         except UnusableError as error:
             if not discards:
                 continue
-            _log.warning("snapshot discarded", number=number, reason=str(error))
+            _log.warning("snapshot discarded", number=number, error=str(error))
             with contextlib.suppress(OSError):
                 await anyio.to_thread.run_sync(store.drop, number)
         except (port.LogCutError, port.LogCorruptedError, OSError) as error:
             # The log or the storage failed, so keep the snapshot: it may be usable after a repair.
-            _log.warning("snapshot skipped", number=number, reason=str(error))
+            _log.warning("snapshot skipped", number=number, error=str(error))
         else:
             return snapshot
     return None

@@ -139,7 +139,7 @@ class Election:
                 change: Json = {"metadata": {"resourceVersion": version}, "spec": {"holderIdentity": ""}}
                 await self._api.patch(_LEASE, self._lease.namespace, self._lease.name, change)
         except (KubeconfigError, ApiError) as error:
-            _log.warning("lease not released; it expires", lease=self._lease.name, reason=str(error))
+            _log.warning("lease not released; it expires", lease=self._lease.name, error=str(error))
 
 
 _HEAD: Final[Json] = {"apiVersion": _LEASE.api_version, "kind": _LEASE.kind}

@@ -113,7 +113,7 @@ class Scheduler:
             try:
                 self._decider.take(decoded.data)
             except (msgspec.MsgspecError, quantity.QuantityError, fleet.FleetFullError) as error:
-                _log.warning("object skipped", key=record.key, reason=str(error))
+                _log.warning("object skipped", key=record.key, error=str(error))
 
     async def _watch(self) -> None:
         """Set ``_changed`` whenever the log grows."""

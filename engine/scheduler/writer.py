@@ -180,7 +180,7 @@ class Writer:
             done = decision
 
     def _retry_later(self, key: Key, attempt: _Attempt, error: Exception) -> None:
-        _log.warning("binding not written; retrying", binding="/".join(key), reason=str(error))
+        _log.warning("binding not written; retrying", binding="/".join(key), error=str(error))
         self._failed[key] = attempt
         if isinstance(error, RefusedError | FailedError):
             self._decider.refuse(key)
@@ -245,9 +245,9 @@ class Writer:
             self.counts.events += 1
         except RefusedError as error:
             if error.code != HTTPStatus.CONFLICT:
-                _log.warning("Kubernetes event not written", reason=str(error))
+                _log.warning("Kubernetes event not written", error=str(error))
         except (KubeconfigError, ApiError) as error:
-            _log.warning("Kubernetes event not written", reason=str(error))
+            _log.warning("Kubernetes event not written", error=str(error))
 
 
 def _parsed(answered: bytes) -> ObservedBinding:

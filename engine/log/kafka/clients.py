@@ -177,7 +177,7 @@ async def stop(producer: Producer) -> None:
         error = None if stopping.cancelled() else stopping.exception()
         if error is not None and not isinstance(error, (KafkaError, AssertionError)):
             # Not raised: the caller no longer uses this producer, so its failure does not matter.
-            _log.warning("producer failed to stop; abandoned", reason=repr(error))
+            _log.warning("producer failed to stop; abandoned", error=repr(error))
         if error is not None or stopping.cancelled():
             # ``stop`` closes the connections last, so they may still be open.
             await producer.client.close()

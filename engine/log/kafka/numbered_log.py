@@ -278,7 +278,7 @@ class KafkaLog:
                 await asyncio.to_thread(extent_file.clear)
         except extents.UnwritableError as error:
             self._extent_file = None
-            _log.warning("sequence file unusable; keeping the sequence in memory", reason=str(error))
+            _log.warning("sequence file unusable; keeping the sequence in memory", error=str(error))
             return
         state = extent_file.state
         self._sequence = await asyncio.to_thread(sequence.Sequence, extent_file)
@@ -308,7 +308,7 @@ class KafkaLog:
             self._sequence.mark_written(len(rows))
         except extents.UnwritableError as error:
             # The file is only a cache: continue with the extents in memory and write them with the next ones.
-            _log.warning("sequence not saved", reason=str(error))
+            _log.warning("sequence not saved", error=str(error))
         finally:
             self._is_putting = False
 

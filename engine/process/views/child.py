@@ -102,7 +102,7 @@ async def _fold_and_report(log: runner.Source, path: Path) -> None:
     except ProjectionError as error:
         # A damaged page causes an error only when it is first read. Delete the tables and end: the next child rebuilds
         # them, and the parent reads them once they include all records that the deleted tables included.
-        _log.warning("rebuilding views", reason=str(error))
+        _log.warning("rebuilding views", error=str(error))
         private_files.remove_database(path)
     finally:
         reporting.cancel()
@@ -149,7 +149,7 @@ async def _opened(log: runner.Source, path: Path) -> runner.Projector:
         projector.store.close()
         raise
     except ProjectionError as error:
-        _log.warning("rebuilding views", reason=str(error))
+        _log.warning("rebuilding views", error=str(error))
         projector.close()
         projector.store.close()
         private_files.remove_database(path)

@@ -55,7 +55,7 @@ class PassedOn(StreamingResponse):
             await super().stream_response(send)
         except IncompleteError as error:
             # The last part of the body is not sent, so the client sees that the response is incomplete.
-            _log.warning("response cut off", reason=str(error))
+            _log.warning("response cut off", error=str(error))
 
 
 class MemberApis:
