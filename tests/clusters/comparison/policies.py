@@ -204,6 +204,7 @@ def propagation(rng: random.Random, namespace: str, number: int, candidates: Seq
         ("suspension", 0.1, _SUSPENSIONS),
         ("schedulePriority", 0.08, _PRIORITIES),
         ("failover", 0.15, _FAILOVERS),
+        ("activationPreference", 0.15, ("Lazy",)),
     ):
         if rng.random() < share:
             spec[field] = rng.choice(values)
@@ -281,5 +282,7 @@ def edited(rng: random.Random, value: Json) -> Json:
         {"preserveResourcesOnDeletion": True},
         {"resourceSelectors": [*objects_at(spec, "resourceSelectors"), *_selectors(rng, (), namespace)]},
         {"failover": {"cluster": {"purgeMode": "Gracefully"}}},
+        {"resourceSelectors": _selectors(rng, (), namespace)},
+        {"activationPreference": "Lazy"},
     )
     return {**value, "spec": {**spec, **rng.choice(changes)}}
