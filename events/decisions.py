@@ -141,7 +141,7 @@ class TemplateMarked(BindingDecision, frozen=True, kw_only=True):
 class ClaimRefused(BindingDecision, frozen=True, kw_only=True):
     """The policy that selects the template can't be applied; the binding stays as it is.
 
-    ``fault`` is the reason: the PriorityClass that the policy names does not exist.
+    ``fault`` is the reason: a PriorityClass or override policy that the policy names does not exist.
     """
 
     template: shapes.WorkloadRef

@@ -19,6 +19,7 @@ from engine.domain import namespaces
 from engine.objects import policies, selector_index
 from engine.objects.policies import Policy
 from engine.objects.selector_index import NO_SELECTION, Selection, Template
+from engine.overrides import policies as overrides
 from events import shapes
 
 
@@ -78,6 +79,7 @@ class PolicyIndex:
         self._policies: dict[shapes.PolicyRef, Policy] = {}
         self._selections: dict[shapes.PolicyRef, Selection] = {}
         self._scopes: dict[_Scope, _Cells] = {}
+        self._dependents: dict[shapes.PolicyRef, set[shapes.PolicyRef]] = {}
 
     def __len__(self) -> int:
         return len(self._policies)
@@ -87,6 +89,8 @@ class PolicyIndex:
         ref = policy.ref
         before = self.remove(ref)
         self._policies[ref] = policy
+        for override in overrides.needed_by(policy):
+            self._dependents.setdefault(override, set()).add(ref)
         selection = self._selections[ref] = Selection(policy.selectors)
         for scope, index_key, cell in () if policy.is_deleting else selection.cells():
             cells = self._scopes.setdefault((policy.kind, scope), {})
@@ -96,7 +100,13 @@ class PolicyIndex:
     def remove(self, ref: shapes.PolicyRef) -> Selection:
         """Remove a policy and return its selection; an empty one if the policy does not exist."""
         policy, selection = self._policies.pop(ref, None), self._selections.pop(ref, NO_SELECTION)
-        if policy is None or policy.is_deleting:
+        if policy is None:
+            return selection
+        for override in set(overrides.needed_by(policy)):
+            self._dependents[override].discard(ref)
+            if not self._dependents[override]:
+                del self._dependents[override]
+        if policy.is_deleting:
             return selection
         for scope, index_key, cell in selection.cells():
             cells = self._scopes[policy.kind, scope]
@@ -118,6 +128,11 @@ class PolicyIndex:
 
     def get(self, ref: shapes.PolicyRef) -> Policy | None:
         return self._policies.get(ref)
+
+    def dependents(self, override: shapes.PolicyRef) -> Iterator[tuple[shapes.PolicyRef, Selection]]:
+        """Yield the policies that need an override policy, each with its selection."""
+        for ref in sorted(self._dependents.get(override, ()), key=lambda ref: ref.name):
+            yield ref, self._selections[ref]
 
     def best(self, template: Template) -> Policy | None:
         """Return the best policy that selects the template, without regard to its claim; None if no policy does."""

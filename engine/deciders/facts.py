@@ -277,11 +277,16 @@ class Facts:
             self._queue = member_facts.Queue()
             return [TaintPolicyChanged()]
         if manifest.kind in override_objects.KINDS:
-            override = selection.KnownOverride(override_objects.decode(raw), offset)
-            return [OverrideChanged(self.overrides.put(override))]
+            return self._put_override(selection.KnownOverride(override_objects.decode(raw), offset))
         if manifest.kind == federated_quotas.KIND:
             return self._put_quota(quota_assignments.read(manifest, raw, offset), quota_amounts.limits(raw))
         return []
+
+    def _put_override(self, override: selection.KnownOverride) -> list[Change]:
+        ref = override.policy.ref
+        waiting = () if ref in self.overrides else self.policies.dependents(ref)
+        changed = OverrideChanged(self.overrides.put(override))
+        return [changed, *(PolicyChanged(policy, (selected,)) for policy, selected in waiting)]
 
     def _drop_configuration(self, ref: shapes.WorkloadRef) -> list[Change]:
         if ref.api_version != known_kinds.POLICY_GROUP:

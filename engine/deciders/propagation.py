@@ -6,9 +6,9 @@ template changes so that its policy no longer selects it, the claim and the plac
 the template withdraws the binding from all clusters. A change of a lazy policy takes effect at the next write of the
 template; but a lazy policy that preempts another one sets its labels and annotations on the template at once, and when
 the claim of a policy ends, the best other policy claims the template at once even if it is lazy. An imported template
-keeps an older placement of its lazy policy until the template's next write. A policy whose PriorityClass does not
-exist is not applied until the class is created. Until then, an existing binding stays as it is, and a new one is not
-declared.
+keeps an older placement of its lazy policy until the template's next write. A policy whose PriorityClass or dependent
+override policies do not exist is not applied until they are created. Until then, an existing binding stays as it is,
+and a new one is not declared.
 """
 
 from typing import Final
@@ -27,6 +27,7 @@ from engine.domain import bindings
 from engine.domain.bindings import Claim
 from engine.objects import placements, workloads
 from engine.objects import policies as policy_objects
+from engine.overrides import policies as overrides
 from events import decisions, enums, shapes
 
 _NO_VERSION: Final = 0
@@ -115,6 +116,9 @@ def _obstacle(
     binding: Binding, template: Template, chosen: KnownPolicy, view: View
 ) -> Outputs[Pending | Refused | None]:
     """Return why the policy cannot be applied now; None if it can."""
+    for override in overrides.needed_by(chosen.policy):
+        if override not in view.facts.overrides:
+            return Refused(f"{override.kind} {override.name} does not exist")
     source = schedule_priority(chosen.policy.spec)
     resolution = None if source is None else priority_classes.resolve(source, template, view.facts)
     if isinstance(resolution, priority_classes.UnresolvedPriority):

@@ -142,6 +142,7 @@ class PolicySpec(Struct, frozen=True, kw_only=True, rename="camel"):
     propagate_deps: bool = False
     schedule_priority: SchedulePriority | None = None
     scheduler_name: str = "default-scheduler"
+    dependent_overrides: tuple[str, ...] = ()
 
     @property
     def purge_mode(self) -> str:

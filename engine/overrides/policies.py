@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.objects import placements
-from engine.objects.policies import ResourceSelector, restricted
+from engine.objects.policies import PROPAGATION_POLICY, Policy, ResourceSelector, restricted
 from events import kube_objects, shapes
 
 OVERRIDE_POLICY: Final = "OverridePolicy"
@@ -91,6 +91,15 @@ class OverridePolicy(Struct, frozen=True, kw_only=True, rename="camel"):
             raw = bytes(self.rules[index].overriders)
             hasher.update(len(raw).to_bytes(8, "big") + raw)
         return hasher.hexdigest()
+
+
+def needed_by(policy: Policy) -> tuple[shapes.PolicyRef, ...]:
+    """Return the override policies without which a policy is not applied to any template."""
+    kind = OVERRIDE_POLICY if policy.kind == PROPAGATION_POLICY else CLUSTER_OVERRIDE_POLICY
+    return tuple(
+        shapes.PolicyRef(kind=kind, name=name, namespace=policy.metadata.namespace)
+        for name in policy.spec.dependent_overrides
+    )
 
 
 _DECODER: Final = msgspec.json.Decoder(OverridePolicy)

@@ -38,6 +38,9 @@ class Overrides:
     def __len__(self) -> int:
         return len(self._policies)
 
+    def __contains__(self, ref: shapes.PolicyRef) -> bool:
+        return ref in self._policies
+
     def __iter__(self) -> Iterator[KnownOverride]:
         return iter(self._policies.values())
 

@@ -28,7 +28,7 @@ from engine.reconcilers import snapshot_storage
 from events import chain, release, topics
 from events.validation import verdicts
 
-FORMAT: Final = 22
+FORMAT: Final = 23
 """Increase it when the stored state changes without a new release."""
 
 _DIGEST_BYTES: Final = 16
