@@ -1,4 +1,7 @@
-"""Repeat seeds. A single seed prints its moves, violations and their timeline; a range prints the failing seeds."""
+"""Repeat seeds. A single seed prints its moves, violations and their timeline; a range prints the failing seeds.
+
+The exit code is 1 if a seed fails.
+"""
 
 import argparse
 import asyncio
@@ -10,12 +13,14 @@ import structlog
 from tests.simulation import profiles, timeline
 
 
-async def print_run(profile: profiles.Profile, seed: int, count: int) -> None:
+async def print_run(profile: profiles.Profile, seed: int, count: int) -> bool:
+    """Print the run of a seed; return whether it fails."""
     played = await profiles.play(profile, seed, count)
     lines = [*played.told, *(f"WRONG {wrong}" for wrong in played.wrong)]
     if played.wrong:
         lines += await timeline.around(played.world, played.wrong)
     sys.stdout.writelines(f"{line}\n" for line in lines)
+    return bool(played.wrong)
 
 
 parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
@@ -28,6 +33,7 @@ first, _, end = options.seeds.partition("-")
 # Log lines of the worker would interrupt the list of moves.
 structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
 if end:
-    sys.stdout.write(asyncio.run(profiles.failing(chosen, range(int(first), int(end)), options.moves)) + "\n")
-else:
-    asyncio.run(print_run(chosen, int(first), options.moves))
+    failing = asyncio.run(profiles.failing(chosen, range(int(first), int(end)), options.moves))
+    sys.stdout.write(f"{failing}\n")
+    sys.exit(bool(failing))
+sys.exit(asyncio.run(print_run(chosen, int(first), options.moves)))
