@@ -129,7 +129,8 @@ class TemplateMarked(BindingDecision, frozen=True, kw_only=True):
     """From now on the labels and annotations of the template name ``policy``.
 
     If ``preempted`` is set, ``policy`` is lazy and preempts it: ``preempted`` claims the template until the
-    template's next write, then ``policy`` does. Otherwise ``policy`` is the claiming policy, named again.
+    template's next write, then ``policy`` does. Otherwise ``policy`` is the claiming policy, named again; or, if no
+    policy claims the template, a lazy one that will claim it with its next write.
     """
 
     policy: shapes.PolicyRef
@@ -166,7 +167,7 @@ class PriorityResolved(BindingDecision, frozen=True, kw_only=True):
 
 @shapes.recorded("binding-released", topics.DECISIONS)
 class BindingReleased(BindingDecision, frozen=True, kw_only=True):
-    """The policy of the template is deleted or no longer selects it; running workloads stay."""
+    """The policy that claimed or marked the template is deleted or no longer selects it; running workloads stay."""
 
     policy: shapes.PolicyRef
     reason: str

@@ -125,6 +125,9 @@ _OF_TEMPLATE: Final = (
 )
 """Decisions that change the rendered template too."""
 
+MARKING: Final = (decisions.TemplateMarked, decisions.BindingReleased)
+"""Decisions that concern the rendered template even if it has no binding."""
+
 _HIDDEN: Final = (
     decisions.BindingDispatched,
     preemption_decisions.CapacityWanted,

@@ -8,7 +8,8 @@ overriders, which are stored once for all clusters.
 
 from collections.abc import Mapping
 
-from events import shapes
+from engine.domain.bindings import Mark
+from events import decisions, shapes
 from events.validation.verdicts import Taken
 from projections import changes
 from projections.bindings import Binding, Bindings
@@ -58,6 +59,21 @@ class ChangedObjects:
         row = self._objects.get(key_id)
         if row is not None:
             self._changes.touch(number, changes.kind_of(row.api_version, row.kind), key_id)
+
+    def mark_put(
+        self, key_id: int, number: int, data: decisions.TemplateMarked | decisions.BindingReleased
+    ) -> None:
+        """Record that a template got the mark of a lazy policy, or lost it; must be called before its binding changes.
+
+        A template with a claim shows the mark that its binding has.
+        """
+        is_marked = isinstance(data, decisions.TemplateMarked)
+        binding = self._bindings.get(key_id)
+        if is_marked and binding is not None and binding.claim is not None:
+            return
+        mark = Mark(data.policy, data.permanent_id) if is_marked else None
+        if self._objects.put_mark(key_id, number, mark):
+            self.own_status_put(key_id, number)
 
     def object_removed(self, key_id: int, number: int) -> None:
         """Record the removal of an object; must be called before its row and its status are deleted."""

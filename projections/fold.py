@@ -34,7 +34,7 @@ from events.outputs import Judgement
 from events.records import StoredRecord
 from events.validation import verdicts
 from projections import dependents, work_changes
-from projections.bindings import Bindings
+from projections.bindings import MARKING, Bindings
 from projections.changed_objects import ChangedObjects
 from projections.changes import Changes
 from projections.client_events import ClientEvents
@@ -248,6 +248,7 @@ class Fold:
                 # The key may have no binding yet, and an existing binding does not change.
                 self._touch(data.key, record.number)
             case decisions.BindingDecision():
+                self._count_placement(data)
                 self._take_placement(record, decoded, data)
             case rebalance_decisions.RebalancerDecision():
                 self._take_rebalance(record, data)
@@ -262,9 +263,7 @@ class Fold:
             case _:
                 self._counts.add("decisions.misplaced")
 
-    def _take_placement(
-        self, record: StoredRecord, decoded: codec.Decoded, data: decisions.BindingDecision
-    ) -> None:
+    def _count_placement(self, data: decisions.BindingDecision) -> None:
         match data:
             case decisions.ScheduleDecided(trigger=trigger):
                 self._counts.add(f"triggers.{trigger}")
@@ -273,6 +272,10 @@ class Fold:
                 self._counts.add(f"failures.{reason}")
             case _:
                 pass
+
+    def _take_placement(
+        self, record: StoredRecord, decoded: codec.Decoded, data: decisions.BindingDecision
+    ) -> None:
         key_id = self._touch(data.key, record.number)
         at_ms = self._steps.time_ms(record.partition)
         before = self._bindings.get(key_id)
@@ -290,6 +293,8 @@ class Fold:
             # A template that nothing needs any longer stays, without the status and the marks of its binding.
             if before.template_number and self._objects.touch(key_id, record.number, before.template_uid):
                 self._changed_objects.own_status_put(key_id, record.number)
+        if isinstance(data, MARKING):
+            self._changed_objects.mark_put(key_id, record.number, data)
         if self._bindings.take(key_id, record.number, at_ms, decoded.envelope, data):
             if isinstance(data, decisions.BindingDeclared | decisions.BindingClaimed):
                 self._bindings.follow_template(key_id, data, self._objects)
@@ -301,7 +306,7 @@ class Fold:
             # Most decisions are about bindings without dependencies.
             if needed or isinstance(data, decisions.DependenciesDistributed):
                 self._dependents.changed(data.key, record.number, needed, seen)
-        else:
+        elif not isinstance(data, MARKING):
             self._counts.add("decisions.unfounded")
 
     def _aggregate_quotas(self, record: StoredRecord, data: decisions.StatusAggregated, at_ms: int) -> None:

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.domain import federated_quotas
+from engine.domain.bindings import Mark
 from events import kube_objects, shapes, topics
 from events.json_values import Json, canonical_json
 from events.kube_objects import KubeObject
@@ -37,26 +38,28 @@ CREATE TABLE objects (
     labels TEXT NOT NULL,
     manifest BLOB NOT NULL,
     status BLOB NOT NULL,
-    owners BLOB NOT NULL
+    owners BLOB NOT NULL,
+    mark BLOB NOT NULL
 );
 CREATE INDEX objects_by_kind ON objects (kind, namespace, name);
 """
 
 # Update in place: an upsert that does not change the indexed columns leaves the index alone.
 _UPSERT: Final = """
-INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, X'', X'')
+INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, X'', X'', X'')
 ON CONFLICT (id) DO UPDATE SET
     kind = excluded.kind, name = excluded.name, api_version = excluded.api_version, number = excluded.number,
     version = excluded.version, generation = excluded.generation, uid = excluded.uid,
     created_ms = excluded.created_ms, digest = excluded.digest, labels = excluded.labels,
     manifest = excluded.manifest,
     status = CASE WHEN objects.uid = excluded.uid THEN objects.status ELSE X'' END,
-    owners = CASE WHEN objects.uid = excluded.uid THEN objects.owners ELSE X'' END
+    owners = CASE WHEN objects.uid = excluded.uid THEN objects.owners ELSE X'' END,
+    mark = CASE WHEN objects.uid = excluded.uid THEN objects.mark ELSE X'' END
 """
 _DELETE: Final = "DELETE FROM objects WHERE id = ?"
 _NUMBER: Final = "SELECT number FROM objects WHERE id = ?"
 _STATUS: Final = """
-UPDATE objects SET number = max(number, ?), version = max(version, ?), status = ?, owners = ? WHERE id = ?
+UPDATE objects SET number = max(number, ?), version = max(version, ?), status = ?, owners = ?, mark = ? WHERE id = ?
 """
 _SCAN: Final = "SELECT max(version) FROM objects JOIN keys USING (id)"
 _HEADS_MAX: Final = 4_096
@@ -80,7 +83,10 @@ _MARK: Final = "SELECT count(*), coalesce(max(number), 0) FROM objects WHERE api
 
 
 class ObjectRow(NamedTuple):
-    """A row of the objects' table; ``labels`` is JSON or empty."""
+    """A row of the objects' table; ``labels`` is JSON or empty.
+
+    ``mark`` encodes the ``engine.domain.bindings.Mark`` of a template without a claim; empty if there is none.
+    """
 
     key: str
     kind: str
@@ -96,8 +102,15 @@ class ObjectRow(NamedTuple):
     manifest: bytes
     status: bytes = b""
     owners: bytes = b""
+    mark: bytes = b""
+
+    @property
+    def marked(self) -> Mark | None:
+        """The lazy policy that will claim the template; None if there is none."""
+        return _decode_mark(self.mark) if self.mark else None
 
 
+_decode_mark: Final = msgspec.json.Decoder(Mark).decode
 COLUMNS: Final = ", ".join(f"o.{name}" for name in ObjectRow._fields[1:])
 """The columns of a row, without its key, of the table ``objects o``."""
 
@@ -177,6 +190,7 @@ class _WrittenStatus(NamedTuple):
     version: int
     status: bytes
     owners: bytes
+    mark: bytes
     key_id: int
 
 
@@ -245,13 +259,15 @@ class Objects:
         if taken.head is not None:
             # Objects of this topic are of known kinds; a template's custom kind may have the same name.
             is_quota = taken.record.topic == topics.POLICIES and taken.head.kind == federated_quotas.KIND
-            if is_quota and (current := self.get(key_id)) is not None:
+            current = self.get(key_id)
+            if is_quota and current is not None:
                 status = federated_quotas.with_engine_fields(status, current.status)
             self._statuses[key_id] = _WrittenStatus(
                 taken.record.number,
                 taken.head.version,
                 msgspec.json.encode(status),
                 field_owners.encode(owned),
+                b"" if current is None else current.mark,
                 key_id,
             )
 
@@ -261,7 +277,7 @@ class Objects:
         if current is None:
             return False
         encoded = msgspec.json.encode(status)
-        self._statuses[key_id] = _WrittenStatus(number, 0, encoded, current.owners, key_id)
+        self._statuses[key_id] = _WrittenStatus(number, 0, encoded, current.owners, current.mark, key_id)
         return True
 
     def touch(self, key_id: int, number: int, uid: str) -> bool:
@@ -269,7 +285,18 @@ class Objects:
         current = self.get(key_id)
         if current is None or current.uid != uid:
             return False
-        self._statuses[key_id] = _WrittenStatus(number, 0, current.status, current.owners, key_id)
+        self._statuses[key_id] = _WrittenStatus(
+            number, 0, current.status, current.owners, current.mark, key_id
+        )
+        return True
+
+    def put_mark(self, key_id: int, number: int, mark: Mark | None) -> bool:
+        """Store or remove the mark of a template; return False if the template does not exist."""
+        current = self.get(key_id)
+        if current is None:
+            return False
+        encoded = b"" if mark is None else msgspec.json.encode(mark)
+        self._statuses[key_id] = _WrittenStatus(number, 0, current.status, current.owners, encoded, key_id)
         return True
 
     def remove(self, key_id: int) -> None:
@@ -300,7 +327,7 @@ def _merged_row(stored: ObjectRow | None, row: ObjectRow) -> ObjectRow:
     """Return the row as ``_UPSERT`` will store it: if the uid is the same, status and field owners stay."""
     if stored is None or stored.uid != row.uid:
         return row
-    return row._replace(status=stored.status, owners=stored.owners)
+    return row._replace(status=stored.status, owners=stored.owners, mark=stored.mark)
 
 
 def _with_status(current: ObjectRow, written: _WrittenStatus) -> ObjectRow:
@@ -310,6 +337,7 @@ def _with_status(current: ObjectRow, written: _WrittenStatus) -> ObjectRow:
         version=max(current.version, written.version),
         status=written.status,
         owners=written.owners,
+        mark=written.mark,
     )
 
 

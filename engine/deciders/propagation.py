@@ -3,12 +3,15 @@
 A claim holds until its policy is deleted, changes so that it no longer selects the template, or is preempted.
 Then the best other policy claims the template, or the binding is released and its workload keeps running. If the
 template changes so that its policy no longer selects it, the claim and the placement stay, as in Karmada. Deleting
-the template withdraws the binding from all clusters. A change of a lazy policy takes effect at the next write of the
-template; but a lazy policy that preempts another one sets its labels and annotations on the template at once, and when
-the claim of a policy ends, the best other policy claims the template at once even if it is lazy. An imported template
-keeps an older placement of its lazy policy until the template's next write. A policy whose PriorityClass or dependent
-override policies do not exist is not applied until they are created. Until then, an existing binding stays as it is,
-and a new one is not declared.
+the template withdraws the binding from all clusters.
+
+A lazy policy claims an existing template at the template's next write; at once, it only marks the template with its
+labels and annotations, and then no other policy claims the template unless it preempts the lazy one. But when the claim
+of a policy ends, the best other policy claims the template at once even if it is lazy. An imported template keeps an
+older placement of its lazy policy until the template's next write.
+
+A policy whose PriorityClass or dependent override policies do not exist is not applied until they are created. Until
+then, an existing binding stays as it is, and a new one is not declared.
 """
 
 from typing import Final
@@ -24,7 +27,6 @@ from engine.deciders.overall_quotas import Pending, Refused
 from engine.deciders.state import Binding, Template
 from engine.deciders.step_outputs import Outputs, View
 from engine.domain import bindings
-from engine.domain.bindings import Claim
 from engine.objects import placements, workloads
 from engine.objects import policies as policy_objects
 from engine.overrides import policies as overrides
@@ -42,27 +44,21 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[bool]:
         return (yield from withdraw(binding, flags, view))
     holder = _holder(binding, template)
     outcome, chosen = choose(holder, template, view.facts)
-    if (
-        outcome == Outcome.LAPSED
-        and (kept := _retaining_policy(holder, binding.claim, view.facts)) is not None
-    ):
+    if outcome == Outcome.LAPSED and (kept := _retaining_policy(holder, binding, view.facts)) is not None:
         if binding.claim is not None:
             return False
         chosen = kept
     may_be_admitted = flags & states.QUOTA and binding.has_undeclared_write
     is_written = flags & states.SPEC or _was_refused(binding, chosen) or may_be_admitted
-    if chosen is not None and chosen.policy.spec.is_lazy and not is_written:
-        if outcome in {Outcome.HELD, Outcome.PREEMPTED}:
-            yield from _mark(binding, chosen if outcome == Outcome.PREEMPTED else None)
-            return False
-        # As in Karmada: the end of a claim changes the template's labels, which counts as a write of the template.
-        if binding.claim is None or binding.marked is not None:
-            chosen = None
-    if chosen is None:
-        if binding.claim is not None:
-            yield decisions.BindingReleased(
-                key=binding.key, policy=binding.claim.policy, reason=_reason(binding.claim, view.facts)
-            )
+    lazy = chosen if chosen is not None and chosen.policy.spec.is_lazy and not is_written else None
+    if lazy is not None and (binding.claim is None or outcome in {Outcome.HELD, Outcome.PREEMPTED}):
+        yield from _mark(binding, None if binding.claim and outcome == Outcome.HELD else lazy)
+        return False
+    # As in Karmada: the end of a claim changes the template's labels, which counts as a write of the template.
+    if chosen is None or (lazy is not None and binding.marked is not None):
+        yield from _release(binding, view.facts)
+        if lazy is not None:
+            yield from _mark(binding, lazy)
         return False
     if (yield from _refuse(binding, template, chosen, view)):
         return False
@@ -78,13 +74,19 @@ def _was_refused(binding: Binding, chosen: KnownPolicy | None) -> bool:
     return chosen is not None and binding.refused is not None and binding.refused.policy == chosen.policy.ref
 
 
+def _release(binding: Binding, facts: Facts) -> Outputs[None]:
+    """End the claim of a policy, or the mark of a policy that would have claimed the template."""
+    last = binding.claim or binding.marked
+    if last is not None:
+        reason = "PolicySelectsNoMore" if last.policy in facts.known_policies else "PolicyDeleted"
+        yield decisions.BindingReleased(key=binding.key, policy=last.policy, reason=reason)
+
+
 def _mark(binding: Binding, lazy: KnownPolicy | None) -> Outputs[None]:
     """Give the template the labels of a lazy policy that will claim it; None restores those of the claiming policy."""
     claim, marked = binding.claim, binding.marked
-    if claim is None:
-        return
     if lazy is None:
-        if marked is not None:
+        if claim is not None and marked is not None:
             yield decisions.TemplateMarked(
                 key=binding.key, policy=claim.policy, permanent_id=claim.permanent_id
             )
@@ -92,7 +94,10 @@ def _mark(binding: Binding, lazy: KnownPolicy | None) -> Outputs[None]:
     policy = lazy.policy.ref
     if marked is None or (marked.policy, marked.permanent_id) != (policy, lazy.permanent_id):
         yield decisions.TemplateMarked(
-            key=binding.key, policy=policy, permanent_id=lazy.permanent_id, preempted=claim.policy
+            key=binding.key,
+            policy=policy,
+            permanent_id=lazy.permanent_id,
+            preempted=None if claim is None else claim.policy,
         )
 
 
@@ -133,9 +138,10 @@ def _obstacle(
 
 
 def _holder(binding: Binding, template: Template) -> shapes.PolicyRef | None:
-    """Return the policy that claims the template; before the first claim, the one named by an imported placement."""
-    if binding.claim is not None:
-        return binding.claim.policy
+    """Return the policy that claims or will claim the template; at first, the one named by an imported placement."""
+    last = binding.claim or binding.marked
+    if last is not None:
+        return last.policy
     return template.imported.policy if template.imported is not None and binding.declared is None else None
 
 
@@ -145,17 +151,16 @@ def is_recreated(binding: Binding) -> bool:
     return template is not None and declared is not None and declared.uid != template.uid
 
 
-def _retaining_policy(
-    holder: shapes.PolicyRef | None, claim: Claim | None, facts: Facts
-) -> KnownPolicy | None:
+def _retaining_policy(holder: shapes.PolicyRef | None, binding: Binding, facts: Facts) -> KnownPolicy | None:
     """Return the holding policy if it keeps a template that it does not select; None if the claim lapses.
 
     As in Karmada, the claim lapses if the policy has changed since the claim, or is deleted. For an imported template,
     changes of the policy do not count while no claim is recorded, or while the recorded claim has an older placement
     (its version is ``_NO_VERSION``).
     """
-    known = None if holder is None else facts.known_policies.get(holder)
-    if known is None or known.policy.is_deleting:
+    claim, known = binding.claim, None if holder is None else facts.known_policies.get(holder)
+    is_only_marked = claim is None and binding.marked is not None
+    if known is None or known.policy.is_deleting or is_only_marked:
         return None
     return known if claim is None or claim.version in {known.version, _NO_VERSION} else None
 
@@ -178,10 +183,6 @@ def withdraw(binding: Binding, flags: int, view: View) -> Outputs[bool]:
     preserved = needs.preserves(view.shard, binding)
     yield decisions.BindingWithdrawn(key=binding.key, reason=bindings.TEMPLATE_DELETED)
     return preserved or is_orphaned
-
-
-def _reason(claim: Claim, facts: Facts) -> str:
-    return "PolicySelectsNoMore" if claim.policy in facts.known_policies else "PolicyDeleted"
 
 
 def declare(binding: Binding, template: Template, view: View) -> Outputs[None]:

@@ -96,7 +96,8 @@ class Binding(Struct):
 
     - ``generation``: number of changes of the binding's spec.
     - ``released``: the last claim, kept while no policy claims the template.
-    - ``marked``: the policy with lazy activation that claims the template at the template's next write.
+    - ``marked``: the policy with lazy activation that claims the template at the template's next write. Until then
+      no other policy claims the template, unless it preempts this one.
     - ``tasks``: evictions that have not ended; ``suppress_deletion`` is False once a user has allowed the deletion.
     - ``applied``: digest of the placement that the last decision used.
     - ``condition``, ``message``: SUCCESS, or why the binding could not be scheduled; empty before the first
@@ -160,12 +161,15 @@ def apply(binding: Binding, data: shapes.Event) -> None:
         case decisions.EvictionFinished():
             binding.tasks = tuple(task for task in binding.tasks if task.cluster != data.cluster)
         case decisions.BindingClaimed() | decisions.BindingReleased():
-            binding.generation += 1
-            released = binding.claim if isinstance(data, decisions.BindingReleased) else None
-            binding.claim = _claim(data) if isinstance(data, decisions.BindingClaimed) else None
+            is_claimed = isinstance(data, decisions.BindingClaimed)
+            # The end of a mark is no change of the spec: a template without a claim may have no binding.
+            binding.generation += is_claimed or binding.claim is not None
+            released = None if is_claimed else binding.claim
+            binding.claim = _claim(data) if is_claimed else None
             binding.released, binding.marked = released, None
         case decisions.TemplateMarked():
-            binding.marked = Mark(data.policy, data.permanent_id) if data.preempted else None
+            is_waiting = data.preempted is not None or binding.claim is None
+            binding.marked = Mark(data.policy, data.permanent_id) if is_waiting else None
         case decisions.PriorityResolved():
             binding.generation += 1
             binding.rank = None if data.priority is None else data
@@ -178,8 +182,10 @@ def apply(binding: Binding, data: shapes.Event) -> None:
             binding.generation += 1
             binding.suspension = _suspension(binding.suspension, data)
         case decisions.BindingWithdrawn():
+            marked = None if binding.claim is not None else binding.marked
             for name in Binding.__struct_fields__:
                 setattr(binding, name, getattr(_UNBOUND, name))
+            binding.marked = marked
         case _:
             return
 

@@ -101,8 +101,8 @@ def object_document(
     if kind == federated_quotas.KIND:
         overall = _part(_part(document, "spec"), "overall")
         document["status"] = federated_quotas.shown(_part(document, "status"), overall)
-    if kind != "WorkloadRebalancer" and binding is not None and binding.template_uid == row.uid:
-        _overlay(document, metadata, binding)
+    if kind != "WorkloadRebalancer":
+        _overlay(document, metadata, row, binding)
     if managed:
         _add_status_managers(document, metadata, row, binding)
     return KubeObject(document)
@@ -280,12 +280,13 @@ def _part(document: Json, name: str) -> Json:
     return dict(cast("Json", part)) if isinstance(part, dict) else {}
 
 
-def _overlay(document: Json, metadata: Json, binding: Binding) -> None:
-    labels, annotations = claim_marks(binding.marked or binding.claim)
+def _overlay(document: Json, metadata: Json, row: ObjectRow, binding: Binding | None) -> None:
+    own = binding if binding is not None and binding.template_uid == row.uid else None
+    labels, annotations = claim_marks((own and (own.marked or own.claim)) or row.marked)
     if labels:
         metadata["labels"] = {**_part(metadata, "labels"), **labels}
         metadata["annotations"] = {**_part(metadata, "annotations"), **annotations}
-    if status := template_status(binding):
+    if own is not None and (status := template_status(own)):
         document["status"] = {**_part(document, "status"), **status}
 
 

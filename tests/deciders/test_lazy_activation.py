@@ -2,8 +2,8 @@
 
 import pytest
 
-from events import decisions, shapes
-from tests.builders.inputs import deployment, joined, key, policy, policy_deleted, tainted
+from events import decisions, policies, shapes
+from tests.builders.inputs import deleted, deployment, joined, key, policy, policy_deleted, tainted
 from tests.builders.manifests import on, selector
 from tests.deciders.story import Story
 
@@ -149,3 +149,78 @@ async def test_refusal_of_a_deleted_policy_does_not_make_lazy_policies_apply_at_
     assert story.placed(WEB) == placed
     await story.submit(deployment("web", 3))
     assert story.placed(WEB) == {"member2": 3}
+
+
+# --- templates without a claim ---
+
+
+def lazy(name: str, cluster: str) -> policies.PolicyApplied:
+    return policy(name, on(cluster), activationPreference="Lazy")
+
+
+async def marks(story: Story) -> list[str]:
+    return [mark.policy.name for mark in await story.recorded(decisions.TemplateMarked)]
+
+
+async def test_other_policies_do_not_claim_a_template_that_a_lazy_policy_has_marked(story: Story) -> None:
+    """As in Karmada, where the first policy claims the template even if it is lazy."""
+    await story.submit(deployment("web", 2))
+    await story.submit(lazy("p", "member1"))
+    assert await marks(story) == ["p"]
+    await story.restart()
+    await story.submit(policy("q", on("member2"), priority=9))
+    assert story.placed(WEB) == {}
+    await story.submit(deployment("web", 3))
+    assert story.placed(WEB) == {"member1": 3}
+    assert await marks(story) == ["p"]
+
+
+async def test_policy_preempts_a_lazy_one_that_has_only_marked_the_template(story: Story) -> None:
+    await story.submit(deployment("web", 2))
+    await story.submit(lazy("p", "member1"))
+    await story.submit(policy("q", on("member2"), selector("web"), priority=9, preemption="Always"))
+    assert story.placed(WEB) == {"member2": 2}
+
+
+@pytest.mark.parametrize("end", [policy_deleted("p"), policy("p", on("member1"), selector("other"))])
+async def test_end_of_the_lazy_policy_leaves_its_template_to_the_others(
+    story: Story, end: shapes.Event
+) -> None:
+    await story.submit(deployment("web", 2))
+    await story.submit(lazy("p", "member1"))
+    await story.submit(policy("q", on("member2")))
+    assert story.placed(WEB) == {}
+    await story.submit(end)
+    assert story.placed(WEB) == {"member2": 2}
+
+
+async def test_mark_ends_with_its_policy_and_another_lazy_policy_marks_the_template(story: Story) -> None:
+    await story.submit(deployment("web", 2))
+    await story.submit(lazy("p", "member1"))
+    await story.submit(policy_deleted("p"))
+    (released,) = await story.recorded(decisions.BindingReleased)
+    assert (released.policy.name, released.reason) == ("p", "PolicyDeleted")
+    await story.submit(lazy("q", "member2"))
+    assert (story.placed(WEB), await marks(story)) == ({}, ["p", "q"])
+    await story.submit(deployment("web", 3))
+    assert story.placed(WEB) == {"member2": 3}
+
+
+async def test_mark_ends_if_the_template_changes_so_that_the_lazy_policy_no_longer_selects_it(
+    story: Story,
+) -> None:
+    await story.submit(deployment("web", 2, labels={"team": "a"}))
+    labelled = {**selector(), "labelSelector": {"matchLabels": {"team": "a"}}}
+    await story.submit(policy("p", on("member1"), labelled, activationPreference="Lazy"))
+    await story.submit(policy("q", on("member2")))
+    await story.submit(deployment("web", 2, labels={"team": "b"}))
+    assert story.placed(WEB) == {"member2": 2}
+
+
+async def test_new_template_of_the_same_name_is_placed_by_the_lazy_policy(story: Story) -> None:
+    await story.submit(deployment("web", 2))
+    await story.submit(lazy("p", "member1"))
+    await story.submit(deleted("web"))
+    assert not story.is_known(WEB)
+    await story.submit(deployment("web", 2))
+    assert story.placed(WEB) == {"member1": 2}

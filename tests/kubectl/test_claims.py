@@ -1,4 +1,4 @@
-"""Claims with kubectl: lazy preemption marks a template at once, and a policy without its PriorityClass waits."""
+"""Claims with kubectl: lazy policies mark templates at once; policies wait for PriorityClasses and overrides."""
 
 from typing import Any, cast
 
@@ -20,6 +20,15 @@ spec:
 """
 LAZY = f"{BETTER}  activationPreference: Lazy\n"
 URGENT = f"{BETTER}  schedulePriority: {{priorityClassSource: KubePriorityClass, priorityClassName: claims-urgent}}\n"
+OVERRIDE = """
+apiVersion: policy.karmada.io/v1alpha1
+kind: OverridePolicy
+metadata: {name: labelled}
+spec:
+  overrideRules:
+  - overriders:
+      labelsOverrider: [{operator: add, value: {team: a}}]
+"""
 CLASS = """
 apiVersion: scheduling.k8s.io/v1
 kind: PriorityClass
@@ -68,6 +77,35 @@ def test_lazy_preemption_marks_the_template_and_moves_it_with_its_next_write(kub
         lambda: clusters_of(kubectl) == ["member3"], lambda: kubectl("get", "rb", "-o", "yaml")
     )
     assert policy_of(kubectl, "rb", "web-deployment") == "better"
+
+
+def test_lazy_policy_keeps_an_existing_template_from_other_policies_until_its_next_write(
+    kubectl: Kubectl,
+) -> None:
+    kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
+    kubectl("apply", "-f", "-", stdin=LAZY.replace("preemption: Always", "preemption: Never"))
+    kubectl.until_true(
+        lambda: policy_of(kubectl, "deploy", "web") == "better", lambda: kubectl("describe", "deploy", "web")
+    )
+    kubectl("apply", "-f", "-", stdin=BOTH)
+    kubectl("annotate", "deploy", "web", "example.com/changed=yes")
+    kubectl.until_true(
+        lambda: "web-deployment" in kubectl("get", "rb", "-o", "name") and bool(clusters_of(kubectl)),
+        lambda: kubectl("get", "rb", "-o", "yaml"),
+    )
+    assert clusters_of(kubectl) == ["member3"]
+
+
+def test_policy_is_applied_when_its_dependent_override_is_created(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", stdin=f"{DEPLOYMENT}---{BETTER}  dependentOverrides: [labelled]\n")
+    text = f"Apply policy({kubectl.namespace}/better) failed: OverridePolicy labelled does not exist"
+    kubectl.until_true(lambda: text in events_of_template(kubectl), lambda: events_of_template(kubectl))
+    assert kubectl("get", "rb", "-o", "name") == ""
+    kubectl("apply", "-f", "-", stdin=OVERRIDE)
+    kubectl.until_true(
+        lambda: "web-deployment" in kubectl("get", "rb", "-o", "name") and bool(clusters_of(kubectl)),
+        lambda: kubectl("get", "rb", "-o", "yaml"),
+    )
 
 
 def test_policy_without_its_priority_class_is_applied_when_the_class_is_created(kubectl: Kubectl) -> None:

@@ -172,7 +172,7 @@ def _learn(bindings: dict[str, BindingRecord], data: object) -> None:
         case decisions.BindingClaimed(key=key, placement=placement):
             bindings[key].placement = msgspec.json.decode(placement)
             bindings[key].is_claimed = True
-        case decisions.BindingReleased(key=key):
+        case decisions.BindingReleased(key=key) if key in bindings:  # otherwise the end of a mark
             bindings[key].is_claimed, bindings[key].miscount = False, ""
         case decisions.BindingWithdrawn(key=key):
             del bindings[key]

@@ -99,7 +99,7 @@ async def _however_they_were_folded(
 ) -> list[str]:
     """Invariants 2 and 8: batch sizes and restarts do not matter, and each look contains all writes up to it."""
     chance, end = played.chance, played.log.last_number()
-    withdrawn = await _withdrawn(played)
+    changing = await _changing_templates(played)
     store = await asyncio.to_thread(Store)
     violations: list[str] = []
     seen: Dump = {}
@@ -107,7 +107,7 @@ async def _however_they_were_folded(
         await _fold(played, store, number, chance.choice(_BATCHES))
         now = await asyncio.to_thread(store.dump)
         violations += _numbers_grow(seen, now, number)
-        violations += _writes_are_seen(now, number, taken, withdrawn)
+        violations += _writes_are_seen(now, number, taken, changing)
         seen = now
     await asyncio.to_thread(store.close)
     return violations + [
@@ -142,12 +142,16 @@ def _shown(table: str, row: ResultRow) -> object:
     return msgspec.structs.replace(cluster, health=msgspec.structs.replace(cluster.health, heard_ms=0))
 
 
-async def _withdrawn(played: world.World) -> dict[str, set[int]]:
-    """Return the numbers of the records that withdrew a binding, by its key: they change its template as rendered."""
+async def _changing_templates(played: world.World) -> dict[str, set[int]]:
+    """Return the numbers of the decisions that changed a rendered template, by its key: its marks, or no binding."""
     result: dict[str, set[int]] = {}
     for record in await played.log.read_all(0, played.log.last_number()):
         match codec.decode(record) if record.topic == topics.DECISIONS else None:
-            case codec.Decoded(data=decisions.BindingWithdrawn(key=key)):
+            case codec.Decoded(
+                data=decisions.BindingWithdrawn(key=key)
+                | decisions.BindingReleased(key=key)
+                | decisions.TemplateMarked(key=key)
+            ):
                 result.setdefault(key, set()).add(record.number)
             case _:
                 pass
@@ -155,7 +159,7 @@ async def _withdrawn(played: world.World) -> dict[str, set[int]]:
 
 
 def _writes_are_seen(
-    now: Dump, end: int, taken: Sequence[verdicts.Taken], withdrawn: Mapping[str, Collection[int]]
+    now: Dump, end: int, taken: Sequence[verdicts.Taken], changing: Mapping[str, Collection[int]]
 ) -> Iterator[str]:
     written: dict[str, tuple[int, bytes]] = {}
     for verdict in taken:
@@ -173,9 +177,11 @@ def _writes_are_seen(
     shown = {names[row[0]]: (row[_NUMBER["objects"]], row[_MANIFEST]) for row in now["objects"]}
     for key in {**written, **shown}:
         number, manifest = shown.get(key, (0, b""))
-        is_moved = key.startswith(_HAS_STATUS) or number in withdrawn.get(key, ())
+        is_moved = key.startswith(_HAS_STATUS) or number in changing.get(key, ())
         if key in written and is_moved and number > written[key][0]:
-            number = written[key][0]  # its status was found out, or its binding ended, later
+            number = written[key][
+                0
+            ]  # its status was found out, its mark changed, or its binding ended, later
         if (number, manifest) != written.get(key, (0, b"")):
             yield f"8: at {end} {key} is {shown.get(key)}, written was {written.get(key)}"
 

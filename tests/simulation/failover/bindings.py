@@ -90,7 +90,7 @@ def fold_decision(bindings: dict[str, Tracked], data: object) -> None:
             binding.placement, binding.failover = msgspec.json.decode(placement), failover
             kind = binding.placement.get("replicaScheduling", {}).get("replicaSchedulingType")
             binding.divided = kind == "Divided"
-        case decisions.BindingReleased(key=key):
+        case decisions.BindingReleased(key=key) if key in bindings:  # otherwise the end of a mark
             binding = bindings[key]
             binding.placement, binding.failover = binding.applied, None
         case decisions.BindingRequired(key=key, required_by=required_by):
