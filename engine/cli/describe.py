@@ -67,8 +67,11 @@ def describe(
             }
         )
         return
-    placement = _placement(None if binding is None else bindings.of(binding)) if templates else []
-    _print(shown, [*placement, *(_overrides(events) if templates else ())], has_events=bool(events))
+    lines: list[str] = []
+    if templates:
+        placement = [_unplaced(events)] if binding is None else _placement(bindings.of(binding))
+        lines = [*placement, *_overrides(events)]
+    _print(shown, lines, has_events=bool(events))
     if events:
         explain.show_entries(events[-_EVENTS_MAX:], is_named=False)
 
@@ -108,10 +111,30 @@ def _print(shown: KubeObject, lines: Sequence[str], *, has_events: bool) -> None
     output.print_line("Events:" if has_events else "Events: none")
 
 
-def _placement(binding: Binding | None) -> list[str]:
+class _Waiting(Struct, frozen=True):
+    policy: shapes.PolicyRef
+    fault: str = ""
+
+
+def _unplaced(events: list[Entry]) -> str:
+    """A line about why a template has no placement."""
+    for event in reversed(events):
+        match summaries.event_name(event.type):
+            case "claim-refused":
+                refused = msgspec.json.decode(event.data or b"", type=_Waiting)
+                return f"Scheduled: no; the policy {refused.policy.name} was not applied: {refused.fault}"
+            case "template-marked":
+                marked = msgspec.json.decode(event.data or b"", type=_Waiting)
+                return f"Scheduled: no; the lazy policy {marked.policy.name} places it with its next write"
+            case "binding-released" | "binding-withdrawn" | "template-deleted":
+                break
+            case _:
+                pass
+    return "Scheduled: no; no policy selects it"
+
+
+def _placement(binding: Binding) -> list[str]:
     """Lines about the placement of a template."""
-    if binding is None:
-        return ["Scheduled: no; no policy selects it"]
     conditions = [
         f"{condition.type}: {condition.status} ({condition.reason}) {condition.message}"
         for condition in binding.status.conditions

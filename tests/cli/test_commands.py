@@ -223,6 +223,19 @@ def test_described_workload_names_the_clusters_that_it_is_evicted_from(shell: Sh
     shell.until_true(lambda: "Evicted from" not in shell("describe", "deploy", "evicted"))
 
 
+def test_description_says_why_a_workload_has_no_placement(shell: Shell) -> None:
+    template, policy = APP.replace("NAME", "idle").split("---")
+    shell.apply(template)
+    assert "Scheduled: no; no policy selects it\n" in shell("describe", "deploy", "idle")
+    shell.apply(f"{policy.rstrip()}\n  dependentOverrides: [missing]\n")
+    refused = "the policy idle was not applied: OverridePolicy missing does not exist"
+    shell.until_true(lambda: f"Scheduled: no; {refused}\n" in shell("describe", "deploy", "idle"))
+    shell("delete", "propagationpolicy", "idle")
+    shell.apply(f"{policy.replace('{name: idle}', '{name: later}').rstrip()}\n  activationPreference: Lazy\n")
+    marked = "the lazy policy later places it with its next write"
+    shell.until_true(lambda: f"Scheduled: no; {marked}\n" in shell("describe", "deploy", "idle"))
+
+
 def test_as_of_views_and_log_are_printed(shell: Shell) -> None:
     applied(shell, "four")
     shell.until(["NAME SCHEDULED FULLYAPPLIED", "four-deployment True True"], "get", "rb", "four-deployment")
