@@ -241,6 +241,30 @@ def test_older_placement_under_a_lazy_policy_stays_until_the_template_changes(
     shell.until_true(lambda: placed(shell, "api") == {"east": 4})
 
 
+def test_template_that_waits_for_a_lazy_policy_is_not_placed(shell: Shell, tmp_path: Path) -> None:
+    api, kubeconfig = karmada(), tmp_path / "karmada.config"
+    lazy: Json = {
+        "metadata": {"name": "late", "namespace": "default"},
+        "spec": {
+            "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "idle"}],
+            "placement": PLACEMENT,
+            "activationPreference": "Lazy",
+        },
+    }
+    api.put("propagationpolicies", lazy)
+    idle = deployment("idle", 2)
+    marks = {"propagationpolicy.karmada.io/name": "late", "propagationpolicy.karmada.io/namespace": "default"}
+    api.put("deployments", {**idle, "metadata": {**idle["metadata"], "annotations": marks}})
+    with served(api, kubeconfig):
+        report = json.loads(shell("import", "--kubeconfig", str(kubeconfig), "--json"))
+    assert (report["refused"], report["moved"]) == ([], [])
+    described = shell("describe", "deploy", "idle")
+    assert "Scheduled: no; the lazy policy late places it with its next write" in described
+    shell("scale", "deploy/idle", "--replicas", "3")
+    shell.until_true(lambda: "no; the lazy policy" not in shell("describe", "deploy", "idle"))
+    assert sum(placed(shell, "idle").values()) == 3
+
+
 def test_policies_are_taken_over_by_a_later_import(shell: Shell, tmp_path: Path) -> None:
     api, kubeconfig = karmada(), tmp_path / "karmada.config"
     api.change("propagationpolicies", "default", "all", schedulerName="team")

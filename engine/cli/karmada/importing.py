@@ -130,7 +130,7 @@ def copied(objects: KubeObjects, state: State, *, dry_run: bool, takes_over: boo
         return _copied(objects, value, dry_run=dry_run, takes_over=takes_over)
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for kind, values in itertools.groupby(state.objects, lambda value: value.kind):
+        for (kind, _), values in itertools.groupby(state.objects, _batch):
             batch = list(values)
             for value, result in zip(batch, pool.map(write, batch), strict=True):
                 done += 1
@@ -141,6 +141,11 @@ def copied(objects: KubeObjects, state: State, *, dry_run: bool, takes_over: boo
     output.progress("")
     report.notes += states.undecided(undecided)
     return report
+
+
+def _batch(value: KubeObject) -> tuple[str, bool]:
+    """Return what the objects that are copied at the same time have in common."""
+    return value.kind, states.is_lazy(value)
 
 
 def _count(report: Report, kind: str, result: Result) -> None:

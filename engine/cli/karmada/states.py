@@ -243,25 +243,37 @@ def _state(objects: Mapping[_GroupKind, Sequence[KubeObject]]) -> State:
     """Build the state from all objects of a control plane; ``objects`` has them by group and kind."""
     all_bound = _bound(objects)
     policies = [value for kind in _POLICIES for value in objects.get(kind, ())]
-    lazy = {_reference(value) for value in policies if value.at("spec", _ACTIVATION) == LAZY}
+    lazy = {_reference(value) for value in policies if is_lazy(value)}
     placements = {binding.namespaced_name: _taken_over_placement(binding, lazy) for binding in all_bound}
     bound = {binding.template: binding.namespaced_name for binding in all_bound}
     kinds = _template_kinds(objects, all_bound)
-    copied = [value for kind in KINDS for value in objects.get(kind, ())]
+    copied = [value for kind in KINDS if kind not in _POLICIES for value in objects.get(kind, ())]
     copied += [
         value
         for value in objects.get(_DEFINITIONS, ())
         if (value.text_at("spec", "group"), value.text_at("spec", "names", "kind")) in kinds
     ]
+    waiting: list[KubeObject] = []
+    templates: list[KubeObject] = []
     for kind in sorted(kinds - {*KINDS, _DEFINITIONS}):
         for value in objects.get(kind, ()):
             binding = bound.get((kind, value.key))
-            copied.append(value if binding is None else _with_placement(value, placements[binding]))
+            if binding is not None:
+                templates.append(_with_placement(value, placements[binding]))
+            else:
+                (waiting if marks.claiming_policy(value.annotations) in lazy else templates).append(value)
+    # A lazy policy places a template at once that is copied after it, and other policies one that it has not marked.
+    copied += [*waiting, *sorted(policies, key=is_lazy, reverse=True), *templates]
     copied = [value for value in copied if not is_own(value)]
     deleted = [f"{value.kind} {keys.full_name(*value.key)}" for value in copied if value.is_ending]
     copied = [value for value in copied if not value.is_ending]
     notes = _notes(all_bound, lazy) + _noted("not copied, since they are being deleted: {}", deleted)
     return State(copied, placements, _running(all_bound), notes + _unreadable(objects))
+
+
+def is_lazy(value: KubeObject) -> bool:
+    """Whether an object is a policy that places existing templates only when they change."""
+    return value.kind in POLICY_KINDS and value.at("spec", _ACTIVATION) == LAZY
 
 
 def _reference(policy: KubeObject) -> shapes.PolicyRef:
