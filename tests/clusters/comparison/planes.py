@@ -1,6 +1,7 @@
 """A control plane of the comparison: registers the clusters, renews their Leases, and sends the writes of scenarios."""
 
 import datetime as dt
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 
@@ -72,6 +73,10 @@ class Plane:
     async def items(self, path: str) -> list[dict[str, Any]]:
         """Return the objects of a list."""
         answer = await self._http.get(path)
+        # An API server gives this answer until it has read all objects of a kind that is new to it.
+        while answer.status_code == HTTPStatus.TOO_MANY_REQUESTS:
+            await anyio.sleep(_RETRIED_S)
+            answer = await self._http.get(path)
         answer.raise_for_status()
         return answer.json()["items"]
 
