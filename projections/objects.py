@@ -276,18 +276,7 @@ class Objects:
         current = self.get(key_id)
         if current is None:
             return False
-        encoded = msgspec.json.encode(status)
-        self._statuses[key_id] = _WrittenStatus(number, 0, encoded, current.owners, current.mark, key_id)
-        return True
-
-    def touch(self, key_id: int, number: int, uid: str) -> bool:
-        """Set the number of an object whose rendering changed without a write; return False if no such uid exists."""
-        current = self.get(key_id)
-        if current is None or current.uid != uid:
-            return False
-        self._statuses[key_id] = _WrittenStatus(
-            number, 0, current.status, current.owners, current.mark, key_id
-        )
+        self._put_shown(key_id, number, current._replace(status=msgspec.json.encode(status)))
         return True
 
     def put_mark(self, key_id: int, number: int, mark: Mark | None) -> bool:
@@ -296,8 +285,20 @@ class Objects:
         if current is None:
             return False
         encoded = b"" if mark is None else msgspec.json.encode(mark)
-        self._statuses[key_id] = _WrittenStatus(number, 0, current.status, current.owners, encoded, key_id)
+        self._put_shown(key_id, number, current._replace(mark=encoded))
         return True
+
+    def touch(self, key_id: int, number: int, uid: str) -> bool:
+        """Set the number of an object whose rendering changed without a write; return False if no such uid exists."""
+        current = self.get(key_id)
+        if current is None or current.uid != uid:
+            return False
+        self._put_shown(key_id, number, current)
+        return True
+
+    def _put_shown(self, key_id: int, number: int, row: ObjectRow) -> None:
+        """Store the status and the mark of a row, without a write by a client."""
+        self._statuses[key_id] = _WrittenStatus(number, 0, row.status, row.owners, row.mark, key_id)
 
     def remove(self, key_id: int) -> None:
         self._changed[key_id] = None
