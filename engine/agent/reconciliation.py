@@ -99,8 +99,8 @@ def take(entry: Entry | None, work: messages.Work, *, is_listed: bool = False) -
     """
     if entry is None:
         return Entry(work=work, ref=work.template)
-    # The feed may repeat works after a reconnect; only a newer version may change the entry. A list has a lower version
-    # if the log was restored from a backup: the known work was in the part that is lost.
+    # The feed may repeat works after a reconnect: take only newer versions. Take a listed work even if its version is
+    # lower: the log was then restored from a backup that does not contain the known work.
     if work == entry.work if is_listed else work.version <= entry.work.version:
         return None
     if work.state == _SUSPENDED and work.template is None and entry.work.template is not None:

@@ -1,4 +1,4 @@
-"""Receivers of watches: the agent's own objects, parts of all objects of a kind, and autoscalers."""
+"""Track watched objects: the agent's own, a chosen part of each object of a kind, and autoscalers."""
 
 from collections import Counter
 from collections.abc import Callable

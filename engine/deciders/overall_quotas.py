@@ -162,7 +162,7 @@ def _fault(namespace: str, limits: dict[str, Amounts], totals: Amounts, claim: Q
 
 
 def _limit_text(namespace: str, name: str, resource: str, limit: int) -> tuple[str, str]:
-    """Return the message that a claim exceeds a limit, as the texts before and after the requested sum."""
+    """Return the start and the end of the message that a claim exceeds a limit; the requested sum is between them."""
     exceeded = f"{_DENIED}FederatedResourceQuota({namespace}/{name}) exceeded for resource {resource}:"
     return exceeded, f"{quota_amounts.shown(resource, limit)}."
 

@@ -76,7 +76,7 @@ def _start(rebalancer: Rebalancer) -> Outputs[None]:
 
 
 def _count_answers(rebalancer: Rebalancer) -> Outputs[None]:
-    # Iterate over a copy: each result removes its answer; the remaining ones are ignored.
+    # Iterate over a copy: yielding a result removes its answer. Answers that do not apply are skipped.
     for answer in tuple(rebalancer.answers):
         observed = rebalancer.observed.get(answer.workload.sort_key)
         if observed is None or observed.result or observed.generation != answer.generation:

@@ -194,7 +194,7 @@ def _ends(
 
 
 def _tolerates(binding: Binding, cluster: str, facts: Facts, placements: Placements) -> bool:
-    """Whether the binding may stay in a cluster without a time limit once it is assigned to it."""
+    """Whether the binding, once assigned to the cluster, may stay there without a time limit."""
     manifest = facts.fleet.get(cluster)
     if manifest is None or cluster in facts.leaving:
         return False

@@ -13,7 +13,7 @@ from engine.placement.explanations import BY_WEIGHT, DUPLICATED, FRESH, KEPT, SC
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
-    """One division over all candidates, as columns.
+    """One division of replicas; each column has a value for each candidate cluster.
 
     ``seats`` is the number of replicas divided; ``votes`` are the weights, 0 for a cluster that took no part.
     ``kept`` are running replicas that a cluster keeps in addition to its seats (None: no cluster has any);

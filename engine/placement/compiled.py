@@ -145,7 +145,7 @@ class Pool:
 
 
 class Compiled:
-    """One placement over one fleet, valid until a cluster fact other than capacity changes."""
+    """One placement, precomputed for one fleet; valid until a cluster changes in more than its capacity."""
 
     def __init__(self, placement: placements.Placement, fleet: encoded_columns.ClusterColumns) -> None:
         """Compute all masks that do not depend on the template."""

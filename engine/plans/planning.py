@@ -108,7 +108,7 @@ def _autoscaled(keys: Collection[str]) -> list[str]:
 
 
 def _silenced(failed: set[str], fork: Fork) -> list[str]:
-    """Return notes on how long the engine takes to notice failures of clusters whose agents fail with them."""
+    """Return notes on how soon the engine notices the failures of clusters with heartbeats."""
     by_grace: dict[int, list[str]] = {}
     for name in sorted(failed & fork.heartbeats.keys()):
         by_grace.setdefault(fork.heartbeats[name].grace_seconds, []).append(name)

@@ -151,7 +151,7 @@ class Writer:
         observed: ObservedBinding | None = None
         done: DecisionMade | None = None
         while self._leads():
-            # The observer may have seen this writer's last write already; the decision is then no longer pending.
+            # Once the observer has seen this writer's last write, no decision is pending: keep the present one.
             decision, before = self._decider.pending(key) or decision, observed
             observed = self._decider.binding(key)
             if decision is None or decision is done or observed is None:

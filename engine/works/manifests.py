@@ -53,7 +53,7 @@ class RenderInput(NamedTuple):
 
 
 class _PolicyRules(NamedTuple):
-    """The rules of an override policy, and the bytes of its manifest."""
+    """The rules of an override policy, and the size of its manifest in bytes."""
 
     rules: _Rules
     size: int

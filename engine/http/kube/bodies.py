@@ -171,7 +171,7 @@ class DeleteOptions(Struct, frozen=True, kw_only=True):
 
 
 async def deletion_options(request: Request) -> DeleteOptions:
-    """The DeleteOptions in the body, or without a body in the query. Raises StatusError if they are invalid.
+    """The DeleteOptions in the body, or in the query if there is no body. Raises StatusError if they are invalid.
 
     A ``dryRun`` in the query takes effect in both cases.
     """

@@ -20,7 +20,7 @@ TEMPLATES: Final = Path(__file__).parent / "templates"
 _HTML: Final = "text/html"
 
 NOW: Final = {"number": None, "shown": None, "query": ""}
-"""The shown state of pages that have no earlier ones."""
+"""The ``view`` of pages that show only the current state."""
 
 
 @cache

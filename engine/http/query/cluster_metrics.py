@@ -1,4 +1,4 @@
-"""Metrics of clusters under the names of Karmada's, so that its dashboards and alerts show them."""
+"""Metrics of clusters named as in Karmada, so that its dashboards and alerts show them."""
 
 from collections.abc import Iterable
 from typing import Final

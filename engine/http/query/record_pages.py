@@ -106,6 +106,6 @@ def _is_of(record: StoredRecord, plan: str) -> bool:
     """Whether the change of a plan caused the record; an empty id matches all."""
     if not plan:
         return True
-    # Records of producers may have no valid envelope.
+    # Records of producers may lack a valid envelope; their missing attributes are read as empty.
     parent, state = (attributes.get(record, name) for name in ("traceparent", "tracestate"))
     return tracing.plan_of(tracing.trace(parent, state)) == plan

@@ -85,7 +85,7 @@ def value_faults(value: Json, schema: Schema) -> list[Cause]:
 
 @cache
 def _structure(name: str, above: frozenset[str] = frozenset()) -> Json:
-    """Return a type as a schema without references; any value may be in a type that contains itself."""
+    """Return a type's schema with its references resolved; where a type contains itself, any value is allowed."""
     if name in above:
         return {}
     inside = above | {name}

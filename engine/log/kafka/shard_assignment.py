@@ -30,7 +30,7 @@ _log = diagnostics.logger(__name__)
 
 
 class Assignment:
-    """Calls ``on_change`` with the shards that this worker should own whenever they change."""
+    """Whenever the shards change that this worker should own, calls ``on_change`` with them."""
 
     def __init__(self, address: Address, on_change: Callable[[frozenset[int]], None]) -> None:
         self._address = address

@@ -154,8 +154,8 @@ class Shards:
         Raises LogError if they do not answer.
         """
         now_s = asyncio.get_running_loop().time()
-        # Not during a commit: a step of this owner that ``end`` does not include yet would look like a
-        # foreign one.
+        # Not during a commit: this owner's new step, which ``end`` does not count yet, would look like that of another
+        # owner.
         if now_s - self._checked_s < _CHECK_S or not self._owned or self._is_committing:
             return
         self._checked_s = now_s
