@@ -14,7 +14,7 @@ from events.chain import MARK_CHARS, Chain, mark_of
 from events.records import StoredRecord
 
 EARLY_MAX: Final = 4_096
-"""Most early records in memory; beyond it the oldest are dropped. Any producer can write records of future steps."""
+"""Maximum of early records in memory; the oldest are dropped first. Any producer can write records of future steps."""
 
 EARLY_BYTES_MAX: Final = 16 * 1_048_576
 

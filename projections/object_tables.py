@@ -137,9 +137,9 @@ def start(after: str) -> tuple[str, str]:
 def with_others(
     rows: Rows, kind: Kind, stored: Page, others: Iterable[KubeObject], *, limit: int, after: str
 ) -> Page:
-    """Return a page with further objects of a kind, in the same order and with the same limit.
+    """Return the page ``stored`` with ``others`` added, in the same order and with the same limit.
 
-    ``others`` are ordered by namespace and name; a stored object replaces a further one of its name.
+    ``others`` are ordered by namespace and name; those with the name of a stored object are omitted.
     """
     first = start(after)
     later = (item for item in others if item.key > first)

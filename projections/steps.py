@@ -36,7 +36,7 @@ _EARLY: Final = (
     "SELECT topic, partition, offset, number, key, headers, value, checksum FROM early ORDER BY number"
 )
 _TOPICS: Final = (topics.WORKS, topics.REJECTIONS)
-"""Topics whose records take effect only if a step declares them; outputs in other topics are inputs with verdicts."""
+"""Topics whose records take effect only if a step declares them; outputs in other topics are judged like inputs."""
 
 _decode_headers = msgspec.json.Decoder(dict[str, str]).decode
 

@@ -135,7 +135,7 @@ def _policy_keys(change: fact_changes.PolicyChanged, indexes: Indexes) -> set[st
 
 
 def _override_keys(change: fact_changes.OverrideChanged, shard: ShardState, indexes: Indexes) -> set[str]:
-    """Return the selected and formerly selected templates, except those without policy and without dependents."""
+    """Return the templates, selected now or before, that have a policy or that other bindings need."""
     selected = set[str]().union(*map(indexes.templates.selected, change.selections))
     return {key for key in selected if shard.bindings[key].claim is not None or key in shard.needs}
 

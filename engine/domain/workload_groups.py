@@ -94,7 +94,7 @@ class GroupClusters:
         return self._placed > bool(own)
 
     def others(self, own: AbstractSet[str]) -> tuple[str, ...]:
-        """Return the clusters of the bindings other than one with the clusters ``own``, sorted by name.
+        """Return the clusters of all bindings except one, whose clusters are ``own``, sorted by name.
 
         If the bindings of the group share all clusters, return only the clusters that all others have.
         """

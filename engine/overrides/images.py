@@ -1,8 +1,8 @@
 """Container image names: parse, modify and format them as Karmada does.
 
 ``[registry/]repository[:tag][@digest]``. The part before the first slash is the registry if it contains a dot
-or a colon or is ``localhost``. Unlike in Karmada 1.18, an image with a tag and a digest keeps both in another registry
-or repository: without the digest, the cluster could run another image.
+or a colon or is ``localhost``. Unlike in Karmada 1.18, an image keeps its tag and its digest if its registry
+or repository changes: without the digest, the cluster could run another image.
 """
 
 import re

@@ -81,7 +81,7 @@ def _group_failure(request: requests.Request, name: str) -> str:
 def _exclude_by_groups(
     pool: compiled.Pool, request: requests.Request, fleet: fleets.Fleet, exceptions: dict[int, str]
 ) -> None:
-    """Add to ``exceptions`` the clusters of the pool that other workloads exclude."""
+    """Add to ``exceptions`` the clusters that workload groups exclude, each with the reason."""
     current = {name for name, _ in request.current}
     concerned = request.apart if request.together is None else fleet.positions
     for name in concerned:

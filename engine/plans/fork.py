@@ -64,7 +64,7 @@ class Fork:
         )
 
     async def take_over(self) -> None:
-        """Let the worker own the shards, if it does not yet; from then on they belong to this fork alone."""
+        """Make the worker the owner of the shards, if it is not yet; from then on only this fork may use them."""
         if not self.worker.folds:
             self.worker.start_from(self.shards.shards)
             await self.worker.recover()

@@ -9,7 +9,7 @@ from events.records import StoredRecord
 
 
 class ForkLog(local.MemoryLog):
-    """A ``port.NumberedLog`` over another log, which is only read; it belongs to its owner, who closes it."""
+    """A ``port.NumberedLog`` over another log, which it only reads; the owner of that log closes it."""
 
     def __init__(self, base: port.NumberedLog, ends: port.Ends, number: int) -> None:
         super().__init__(ends, number)
@@ -20,7 +20,7 @@ class ForkLog(local.MemoryLog):
         end = self.base_ends.get((topic, partition), 0)
         if start < end:
             batch = await self.base.read(topic, partition, start, min(limit, end - start))
-            # Without any, only control records of the brokers are left before the end.
+            # If the batch is empty, only control records of the brokers remain before the end.
             if batch := [record for record in batch if record.offset < end]:
                 return batch
         return await super().read(topic, partition, start, limit)

@@ -106,7 +106,7 @@ async def answer(reads: ReadSide, write_api: WriteApi, directory: Path) -> None:
 
 
 async def _publish(write_api: WriteApi, own: Keys, instead: str) -> str:
-    """Publish ``own`` keys as ``_Publication`` does; return the fingerprint of the keys that are published now."""
+    """Publish ``own`` keys unless others than ``instead`` are published; return the published fingerprint."""
     outcome = await _change(write_api, rights_checks.KEYS, _Publication(own, instead))
     return str(_data(outcome).get("fingerprint"))
 

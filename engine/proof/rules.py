@@ -74,7 +74,7 @@ UNCHANGED: Final = Rules()
 
 
 async def unrecorded(log: port.Log, rules: Rules) -> list[PolicyRef]:
-    """Return the policies of the rules that were never written to the log; raises LogError."""
+    """Return those policies of the rules that were never written to the log; raises LogError."""
     missing = {ref.object_key: ref for ref in (*rules.specs, *rules.overrides)}
     async for record in reading.of_partition(log, topics.POLICIES, 0):
         if not missing:

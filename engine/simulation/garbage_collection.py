@@ -90,7 +90,7 @@ def deletion(
 def _is_held(state: MemberState, ref: shapes.WorkloadRef) -> bool:
     """Whether objects in a namespace have finalizers, so that its deletion must wait for them.
 
-    False where no collector would delete it later, in a ``modelled`` cluster.
+    False in a ``modelled`` cluster, which has no collector to delete it later.
     """
     return not state.spec.modelled and any(
         list_at(_value(item).metadata, _FINALIZERS) for item in _contents(state, ref)

@@ -40,7 +40,7 @@ def restore(
     state.reported_apis = history.apis
     state.faults.unreachable = history.unreachable_since > 0
     state.faults.down = history.down_since > 0 and not state.faults.unreachable
-    # Quotas count the pods among these objects, whichever of them are restored first.
+    # Add all objects first, because the quotas, restored next, count the pods among them.
     state.unmanaged.update(history.unmanaged)
     for key, item in history.unmanaged.items():
         if item.ref.kind == quota_manifests.KIND:

@@ -244,7 +244,7 @@ class WriteExecution:
             stored_bytes = len(current.manifest) if isinstance(current, StoredObject) else 0
             size = max(stored_bytes, attempt.body_bytes)
             outcome = await loop_share.apart(size, _outcome, attempt.mutation, stored)
-            # The views may include records after ``ends``. If the object that was read is from such a record, search
+            # The views may include records after ``ends``. If such a record wrote the object as it was read, search
             # for other writes from that record on.
             start = max(ends.get(target.slot, 0), _version(current))
             applied.append(_Applied(attempt, outcome, start))

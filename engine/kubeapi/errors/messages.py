@@ -123,7 +123,7 @@ def qualified_faults(text: str) -> list[str]:
 
 
 def value_faults(text: str) -> list[str]:
-    """Return the errors of a text as a label value."""
+    """Return the reasons why a text is not a valid label value."""
     return _texts(text, _VALUE, _VALUE_WORDS, limits.LABEL_CHARS_MAX)
 
 

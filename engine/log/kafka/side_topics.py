@@ -132,7 +132,7 @@ class ShardSnapshots:
         anyio.from_thread.run(self._drop, number)
 
     async def _heads(self) -> list[tuple[_Head, int]]:
-        """Return the heads with their offsets, newest first; searched from the end because pieces are large."""
+        """Return snapshot heads with their offsets, newest first; read from the end to skip the large pieces."""
         try:
             begin, end = await self._topic.bounds(self._shard)
             by_key: dict[str, tuple[_Head | None, int]] = {}
