@@ -14,7 +14,7 @@ from events.chain import MARK_CHARS, Chain, mark_of
 from events.records import StoredRecord
 
 EARLY_MAX: Final = 4_096
-"""Maximum of early records in memory; the oldest are dropped first. Any producer can write records of future steps."""
+"""Maximum number of early records in memory, as any producer can write them; the oldest are dropped first."""
 
 EARLY_BYTES_MAX: Final = 16 * 1_048_576
 

@@ -47,7 +47,7 @@ def mark_of_template(manifest: bytes) -> str:
 
 
 def mark_of_policy(offset: int) -> str:
-    """Return the mark of the version of an override policy that was written at this offset."""
+    """Return the mark of an override policy's version, the one written at this offset."""
     return str(offset)
 
 

@@ -1,4 +1,4 @@
-"""Errors between an agent and an API, by how they are handled."""
+"""Errors of an agent's API calls, one class for each way to handle them."""
 
 from http import HTTPStatus
 from typing import Final

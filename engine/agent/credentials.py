@@ -27,7 +27,7 @@ _API_VERSION: Final = "client.authentication.k8s.io/v1"
 class Credentials:
     """Credentials for one API, read again when they expire.
 
-    ``header`` sets ``certificate`` and ``key`` to a client certificate from a plugin or from files, and ``authority``
+    ``header()`` sets ``certificate`` and ``key`` to a client certificate from a plugin or from files, and ``authority``
     to the trusted certificates from a file (all PEM); without a plugin or files they stay empty.
     """
 

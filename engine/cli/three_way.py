@@ -13,7 +13,7 @@ from events.json_values import Json, as_object, decoded, object_at
 from events.kube_objects import KubeObject
 
 _MEMORY_BYTES_MAX: Final = 262_144
-"""Kubernetes' limit for annotations. A larger last-applied is omitted; the next apply then removes no field."""
+"""Kubernetes' limit for annotations. A larger last-applied annotation is omitted: the next apply removes no field."""
 
 
 def with_memory(value: KubeObject) -> KubeObject:

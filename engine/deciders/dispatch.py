@@ -122,7 +122,7 @@ def _desired_works(
 def _runs_former(shard: ShardState, cluster: str, key: str) -> bool:
     """Whether a cluster may still run the work of a former template with this key.
 
-    An agent that takes its removal and the new work at once would change the old object instead of replacing it.
+    An agent that gets the removal and the new work together would change the old object instead of replacing it.
     """
     removal = shard.removals.get(cluster, {}).get(key)
     return removal is not None and removal.is_withdrawn

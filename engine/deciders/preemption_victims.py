@@ -30,7 +30,7 @@ _PRODUCER: Final = "Scheduler"
 
 
 def answer(indexes: Indexes, view: View) -> Outputs[None]:
-    """Answer all open capacity requests with the lower-priority bindings of this shard; yields after each."""
+    """Offer this shard's lower-priority bindings to each open capacity request; yields None after each answer."""
     for key in sorted(view.shard.unanswered_requests):
         request = view.shard.unanswered_requests[key]
         # Sorted, because ``occupants`` iterates over a set. Send an answer even without candidates: the requester

@@ -162,7 +162,7 @@ def apply(binding: Binding, data: shapes.Event) -> None:
             binding.tasks = tuple(task for task in binding.tasks if task.cluster != data.cluster)
         case decisions.BindingClaimed() | decisions.BindingReleased():
             is_claimed = isinstance(data, decisions.BindingClaimed)
-            # The end of a mark does not change the spec: a template without a claim may have no binding.
+            # If only a mark ends, the spec stays the same: a template without a claim may have no binding.
             binding.generation += is_claimed or binding.claim is not None
             released = None if is_claimed else binding.claim
             binding.claim = _claim(data) if is_claimed else None

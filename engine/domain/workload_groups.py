@@ -66,7 +66,7 @@ class GroupClusters:
         self.is_apart = is_apart
         self._counts: Counter[str] = Counter()
         self._placed = 0
-        # Thousands of bindings without clusters may wait, and all have the same other clusters.
+        # A cache: thousands of bindings without clusters may wait, and ``others`` is the same for all.
         self._others_of_new: tuple[str, ...] | None = None
         for clusters in members:
             self._counts.update(clusters)

@@ -33,7 +33,7 @@ class Share:
     """The share of a log's records that the proof of some shards needs.
 
     It contains all records in the shards' partitions and in topics with one partition, except works and observations.
-    It also contains each record of any partition that may claim to be an output of these shards. Other works in the
+    It also contains records of all partitions whose headers may name an output of these shards. Other works in the
     shards' partitions and other observations are not returned; only their checksums are compared. The shares of all
     shards together check all records.
     """

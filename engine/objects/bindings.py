@@ -41,7 +41,7 @@ class Target(Struct, frozen=True, kw_only=True):
 
 
 class Dependent(Struct, frozen=True, kw_only=True):
-    """A binding that requires this one in its clusters."""
+    """A binding whose clusters must also get this one's object."""
 
     namespace: str = ""
     name: str = ""

@@ -88,7 +88,7 @@ def without_collectors(finalizers: Sequence[str]) -> list[str]:
 
 
 def _with_only(finalizers: Sequence[str], finalizer: str) -> list[str]:
-    """Return finalizers with this one of the garbage collector's, at its present position or last."""
+    """Return finalizers with only this one of the garbage collector's; it keeps its place or is added last."""
     if finalizer not in finalizers:
         return [*without_collectors(finalizers), finalizer]
     return [name for name in finalizers if name == finalizer or name not in _OF_COLLECTOR]

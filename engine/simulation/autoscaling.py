@@ -29,7 +29,7 @@ class _Status(TypedDict, total=False):
 
 
 def writes(state: MemberState, at_ms: int) -> list[clusters.MemberObjectApplied]:
-    """Return writes of autoscalers whose targets have changed: a target's new replicas, and the time of scaling."""
+    """Return the writes by which autoscalers scale changed targets: the new replicas, and the time of scaling."""
     result: list[clusters.MemberObjectApplied] = []
     targets, state.to_scale = state.to_scale, {}
     for target in targets:

@@ -42,7 +42,7 @@ def sets(state: MemberState, groups: Sequence[Group]) -> Iterator[KubeObject]:
 
 
 def written_manifest(state: MemberState, workload: Workload) -> KubeObject:
-    """Return the manifest of an unmanaged object with the pod template that these of its replicas run."""
+    """Return the manifest of an unmanaged object with the pod template that the replicas in ``workload`` run."""
     item = state.unmanaged.get(workload.object_key)
     if item is None:
         return KubeObject({})

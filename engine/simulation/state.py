@@ -288,7 +288,7 @@ class MemberState(Struct, kw_only=True):
     - ``quotas``: its ResourceQuotas, by namespace.
     - ``ranks``: its PriorityClasses by name; ``is_ranked``: whether any template names one.
     - ``refused``: workloads whose first work could not be applied, so that nothing runs.
-    - ``unplaced``: workloads with pending replicas that are not tried yet; ``waiting``: those without capacity.
+    - ``unplaced``: workloads with pending replicas not yet tried to place; ``waiting``: those without capacity.
     - ``rolling``: workloads that have begun a rollout.
     - ``starts``: heap of (time, key): when replicas of a workload become ready, or another of its timers is due.
     - ``dirty``: workloads that may have changed since their last report.

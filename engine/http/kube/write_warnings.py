@@ -64,7 +64,7 @@ def _of_named_kinds(catalogue: Catalogue, value: KubeObject, field: str) -> Iter
 
 
 def _of_definition(catalogue: Catalogue, definition: KubeObject) -> tuple[str, ...]:
-    """Return a warning if a CustomResourceDefinition is stored, but its kind is that of another resource."""
+    """Return a warning if a stored CustomResourceDefinition is not served: another resource has its kind."""
     group, kind = definition.text_at("spec", "group"), definition.text_at("spec", "names", "kind")
     plural = definition.text_at("spec", "names", "plural")
     for version in definition.objects_at("spec", "versions"):

@@ -41,7 +41,7 @@ _HIDDEN_S: Final = 0.02
 """Seconds between two queries while records of a shard's decisions are not visible yet."""
 
 _LEFT_S: Final = 1.0
-"""Seconds after which a transaction of the former owner counts as left open."""
+"""Seconds of waiting after which the former owner's transaction counts as abandoned."""
 
 _STUCK_S: Final = 3.0
 """Seconds without progress after which a transaction that hides records of outputs counts as left open."""

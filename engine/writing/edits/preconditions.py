@@ -21,7 +21,7 @@ _VERSIONED: Final = frozenset(
         "poddisruptionbudgets.policy",
     }
 )
-"""Kinds of Kubernetes' own whose replacements need a resourceVersion."""
+"""Built-in Kubernetes kinds whose replacement must contain a resourceVersion."""
 
 _CREATED_BY_REPLACEMENT: Final = frozenset(
     {

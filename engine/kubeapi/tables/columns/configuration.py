@@ -46,7 +46,7 @@ _CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 
 
 def _quota(name: str, *, limits: bool) -> Column:
-    """Column with the used and hard amounts of resources named ``limits...``, or (``limits`` False) of all others."""
+    """Column with used and hard amounts: of resources named ``limits...`` if ``limits``, otherwise of all others."""
 
     def read(value: KubeObject, _now: int) -> str:
         hard, used = fields(value, "status.hard"), fields(value, "status.used")
