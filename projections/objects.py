@@ -280,11 +280,11 @@ class Objects:
         return True
 
     def put_mark(self, key_id: int, number: int, mark: Mark | None) -> bool:
-        """Store or remove the mark of a template; return False if the template does not exist."""
+        """Store or remove the mark of a template; return False if this changes nothing, or no template exists."""
         current = self.get(key_id)
-        if current is None:
-            return False
         encoded = b"" if mark is None else msgspec.json.encode(mark)
+        if current is None or current.mark == encoded:
+            return False
         self._put_shown(key_id, number, current._replace(mark=encoded))
         return True
 
