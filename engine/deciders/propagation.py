@@ -52,7 +52,10 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[bool]:
     is_written = flags & states.SPEC or _was_refused(binding, chosen) or may_be_admitted
     lazy = chosen if chosen is not None and chosen.policy.spec.is_lazy and not is_written else None
     if lazy is not None and (binding.claim is None or outcome in {Outcome.HELD, Outcome.PREEMPTED}):
-        yield from _mark(binding, None if binding.claim and outcome == Outcome.HELD else lazy)
+        if binding.claim is not None and outcome == Outcome.HELD:
+            yield from _restore_marks(binding)
+        else:
+            yield from _mark(binding, lazy)
         return False
     # As in Karmada: the end of a claim changes the template's labels, which counts as a write of the template.
     if chosen is None or (lazy is not None and binding.marked is not None):
@@ -65,7 +68,7 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[bool]:
     yield from declare(binding, template, view)
     yield from _claim(binding, template, chosen, is_preemption=outcome == Outcome.PREEMPTED)
     if outcome == Outcome.HELD:
-        yield from _mark(binding, None)
+        yield from _restore_marks(binding)
     return False
 
 
@@ -82,23 +85,21 @@ def _release(binding: Binding, facts: Facts) -> Outputs[None]:
         yield decisions.BindingReleased(key=binding.key, policy=last.policy, reason=reason)
 
 
-def _mark(binding: Binding, lazy: KnownPolicy | None) -> Outputs[None]:
-    """Give the template the labels of a lazy policy that will claim it; None restores those of the claiming policy."""
-    claim, marked = binding.claim, binding.marked
-    if lazy is None:
-        if claim is not None and marked is not None:
-            yield decisions.TemplateMarked(
-                key=binding.key, policy=claim.policy, permanent_id=claim.permanent_id
-            )
-        return
-    policy = lazy.policy.ref
-    if marked is None or (marked.policy, marked.permanent_id) != (policy, lazy.permanent_id):
+def _mark(binding: Binding, lazy: KnownPolicy) -> Outputs[None]:
+    """Give the template the labels of a lazy policy that will claim it."""
+    policy, permanent_id = lazy.policy.ref, lazy.permanent_id
+    if binding.marked != bindings.Mark(policy, permanent_id):
+        preempted = None if binding.claim is None else binding.claim.policy
         yield decisions.TemplateMarked(
-            key=binding.key,
-            policy=policy,
-            permanent_id=lazy.permanent_id,
-            preempted=None if claim is None else claim.policy,
+            key=binding.key, policy=policy, permanent_id=permanent_id, preempted=preempted
         )
+
+
+def _restore_marks(binding: Binding) -> Outputs[None]:
+    """Give the template the labels of the claiming policy again, if it has those of a lazy one."""
+    claim = binding.claim
+    if claim is not None and binding.marked is not None:
+        yield decisions.TemplateMarked(key=binding.key, policy=claim.policy, permanent_id=claim.permanent_id)
 
 
 def _refuse(binding: Binding, template: Template, chosen: KnownPolicy, view: View) -> Outputs[bool]:

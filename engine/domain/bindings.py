@@ -160,13 +160,13 @@ def apply(binding: Binding, data: shapes.Event) -> None:
             binding.clusters, binding.tasks = evict(binding.clusters, binding.tasks, data)
         case decisions.EvictionFinished():
             binding.tasks = tuple(task for task in binding.tasks if task.cluster != data.cluster)
-        case decisions.BindingClaimed() | decisions.BindingReleased():
-            is_claimed = isinstance(data, decisions.BindingClaimed)
+        case decisions.BindingClaimed():
+            binding.generation += 1
+            binding.claim, binding.released, binding.marked = _claim(data), None, None
+        case decisions.BindingReleased():
             # If only a mark ends, the spec stays the same: a template without a claim may have no binding.
-            binding.generation += is_claimed or binding.claim is not None
-            released = None if is_claimed else binding.claim
-            binding.claim = _claim(data) if is_claimed else None
-            binding.released, binding.marked = released, None
+            binding.generation += binding.claim is not None
+            binding.claim, binding.released, binding.marked = None, binding.claim, None
         case decisions.TemplateMarked():
             is_waiting = data.preempted is not None or binding.claim is None
             binding.marked = Mark(data.policy, data.permanent_id) if is_waiting else None
@@ -182,10 +182,7 @@ def apply(binding: Binding, data: shapes.Event) -> None:
             binding.generation += 1
             binding.suspension = _suspension(binding.suspension, data)
         case decisions.BindingWithdrawn():
-            marked = None if binding.claim is not None else binding.marked
-            for name in Binding.__struct_fields__:
-                setattr(binding, name, getattr(_UNBOUND, name))
-            binding.marked = marked
+            _reset(binding)
         case _:
             return
 
@@ -217,6 +214,14 @@ def evict(
 def placement_digest(placement: msgspec.Raw | bytes) -> str:
     """Return the digest of a placement; bindings of one policy share the placement."""
     return hashlib.blake2b(placement, digest_size=_PLACEMENT_DIGEST_BYTES).hexdigest()
+
+
+def _reset(binding: Binding) -> None:
+    """Reset a withdrawn binding; a lazy policy without a claim keeps its mark on the template."""
+    marked = None if binding.claim is not None else binding.marked
+    for name in Binding.__struct_fields__:
+        setattr(binding, name, getattr(_UNBOUND, name))
+    binding.marked = marked
 
 
 def _schedule(binding: Binding, clusters: Targets) -> None:
