@@ -120,12 +120,11 @@ def _unplaced(events: list[Entry]) -> str:
     """A line about why a template has no placement."""
     for event in reversed(events):
         match summaries.event_name(event.type):
-            case "claim-refused":
-                refused = msgspec.json.decode(event.data or b"", type=_Waiting)
-                return f"Scheduled: no; the policy {refused.policy.name} was not applied: {refused.fault}"
-            case "template-marked":
-                marked = msgspec.json.decode(event.data or b"", type=_Waiting)
-                return f"Scheduled: no; the lazy policy {marked.policy.name} places it with its next write"
+            case "claim-refused" | "template-marked":
+                waiting = msgspec.json.decode(event.data or b"", type=_Waiting)
+                if waiting.fault:
+                    return f"Scheduled: no; the policy {waiting.policy.name} was not applied: {waiting.fault}"
+                return f"Scheduled: no; the lazy policy {waiting.policy.name} places it with its next write"
             case "binding-released" | "binding-withdrawn" | "template-deleted":
                 break
             case _:
