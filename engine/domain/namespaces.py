@@ -37,6 +37,11 @@ def finalized_spec() -> Json:
     return {"finalizers": ["kubernetes"]}
 
 
+def shown(value: KubeObject) -> KubeObject:
+    """Return a namespace with the spec and the status that every API shows."""
+    return value.with_fields({"spec": finalized_spec(), "status": shown_status(value)})
+
+
 def shown_status(value: KubeObject) -> Json:
     """Return the status of a namespace: its phase."""
     return {"phase": "Terminating" if value.is_ending else "Active"}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from engine.domain import marks, replica_fields
-from engine.domain.namespaces import OF_EVERY_CLUSTER, PropagatedNamespace, finalized_spec, shown_status
+from engine.domain.namespaces import OF_EVERY_CLUSTER, PropagatedNamespace, shown
 from engine.kubeapi.admission import built_in_shapes
 from engine.kubeapi.values import job_selectors
 from engine.simulation import (
@@ -190,8 +190,7 @@ def _namespace(name: str, created_ms: int, texts: Json, uid: str) -> KubeObject:
         **{field: item for field, item in texts.items() if item},
     }
     metadata["labels"] = {_NAME_LABEL: name, **object_at(metadata, "labels")}
-    value = KubeObject({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
-    return value.with_fields({"spec": finalized_spec(), "status": shown_status(value)})
+    return shown(KubeObject({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}))
 
 
 def _pod_status(

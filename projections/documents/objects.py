@@ -113,7 +113,7 @@ def as_namespace(value: KubeObject) -> KubeObject:
     labels = {**value.labels, "kubernetes.io/metadata.name": value.name}
     derived: Json = {
         "metadata": {**value.metadata, "labels": labels},
-        "spec": {"finalizers": ["kubernetes"], **value.object_at("spec")},
+        "spec": {**namespaces.finalized_spec(), **value.object_at("spec")},
         "status": namespaces.shown_status(value),
     }
     return value.with_fields(derived)

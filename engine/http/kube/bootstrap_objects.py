@@ -204,15 +204,8 @@ class BootstrapObjects:
     def _namespace_of(self, name: str) -> KubeObject:
         labels = {"kubernetes.io/metadata.name": name}
         identity = self._identity_of(name)
-        return KubeObject(
-            {
-                "apiVersion": "v1",
-                "kind": "Namespace",
-                "metadata": {"name": name, **identity, "generation": 1, "labels": labels},
-                "spec": namespaces.finalized_spec(),
-                "status": {"phase": "Active"},
-            }
-        )
+        metadata: Json = {"name": name, **identity, "generation": 1, "labels": labels}
+        return namespaces.shown(KubeObject({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}))
 
     def _identity_of(self, name: str) -> ObjectMeta:
         """Derived metadata: a stable uid, and the time of the log's first record as the creation time."""

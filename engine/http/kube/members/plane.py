@@ -173,9 +173,7 @@ class MemberPlane(SnapshotPlane):
         elif resource.qualified == "persistentvolumeclaims":
             value = child_objects.bound_claim(value)
         elif resource.qualified == "namespaces":
-            value = value.with_fields(
-                {"spec": namespaces.finalized_spec(), "status": namespaces.shown_status(value)}
-            )
+            value = namespaces.shown(value)
         value = built_in_shapes.shown(job_selectors.shown(value))
         if resource.qualified == "services":
             value = services.with_addresses(self.name, value)
