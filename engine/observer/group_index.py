@@ -1,7 +1,7 @@
 """The clusters of each workload group (``spec.workloadAffinityGroups``) of an observed control plane. Pure.
 
-As in Karmada's scheduler, each ResourceBinding with the text of a group belongs to it, also one of another scheduler,
-one that is suspended, and one that is being deleted. The groups of different namespaces are different.
+As in Karmada's scheduler, a ResourceBinding belongs to each group that its spec names, even if it is suspended, is
+being deleted or names another scheduler. Groups with equal names in different namespaces are different groups.
 """
 
 from collections import deque
@@ -19,7 +19,7 @@ _Name: TypeAlias = tuple[str, str]
 
 _NONE: Final[frozenset[str]] = frozenset()
 _CHANGES_MAX: Final = 256
-"""Maximum number of changes that can be undone; the newest ones are kept."""
+"""Maximum number of newest changes that ``earlier_restrictions`` can undo."""
 
 
 class _Group(NamedTuple):
@@ -34,7 +34,7 @@ class _Member(NamedTuple):
 
 
 class GroupIndex:
-    """The bindings with clusters of each group; a change costs as much as its binding has clusters."""
+    """Index of the clusters of each group's bindings; a change takes time in proportion to its binding's clusters."""
 
     def __init__(self) -> None:
         self._members: dict[_Name, _Member] = {}
@@ -44,14 +44,14 @@ class GroupIndex:
         """The number of changes of groups so far."""
 
     def put(self, binding: ObservedBinding, clusters: Iterable[str] | None = None) -> None:
-        """Take a binding; ``clusters`` are its clusters by a decision that it does not show yet."""
+        """Add or replace a binding; ``clusters`` are those of a new decision that the binding does not contain yet."""
         groups = _groups_of(binding)
         placed = frozenset(binding.placed if clusters is None else clusters)
         name = binding.metadata.namespace, binding.metadata.name
         self._change(name, _Member(groups, placed) if groups and placed else None)
 
     def remove(self, namespace: str, name: str) -> None:
-        """Take the deletion of a binding."""
+        """Remove a deleted binding."""
         self._change((namespace, name), None)
 
     def _change(self, name: _Name, member: _Member | None) -> None:
@@ -77,7 +77,7 @@ class GroupIndex:
                 del self._groups[group]
 
     def restrictions(self, binding: ObservedBinding) -> GroupRestrictions:
-        """Return the clusters that the other bindings of the binding's groups exclude and allow."""
+        """Return the clusters that other bindings in this binding's groups exclude, and those that they require."""
         restrictions = NO_RESTRICTIONS
         for group in _groups_of(binding):
             known = self._groups.get(group)
@@ -87,9 +87,9 @@ class GroupIndex:
         return restrictions
 
     def earlier_restrictions(self, binding: ObservedBinding, changes: int) -> list[GroupRestrictions]:
-        """Return the different restrictions of a binding since there were so many ``changes``, newest first.
+        """Return a binding's distinct restrictions since ``self.changes`` was equal to ``changes``, newest first.
 
-        The present ones are left out unless they were in effect earlier. Changes that were forgotten are ignored.
+        The present ones are included only if they were in effect earlier. Older changes than those kept are ignored.
         """
         restrictions: dict[GroupRestrictions, None] = {}
         redo: list[tuple[_Name, _Member | None]] = []
@@ -102,7 +102,7 @@ class GroupIndex:
         return list(restrictions)
 
     def _clusters(self, binding: ObservedBinding, group: _Group) -> frozenset[str]:
-        """Return the clusters with which a binding itself belongs to a group."""
+        """Return the clusters that a binding itself adds to a group; empty if it is not in the group."""
         member = self._members.get((binding.metadata.namespace, binding.metadata.name))
         return member.clusters if member is not None and group in member.groups else _NONE
 
@@ -115,7 +115,7 @@ def restricted(request: requests.Request, restrictions: GroupRestrictions) -> re
 
 
 def _groups_of(binding: ObservedBinding) -> tuple[_Group, ...]:
-    """Return the groups of a binding; those of a ClusterResourceBinding have no effect in Karmada."""
+    """Return the groups of a binding; none for a ClusterResourceBinding, whose groups Karmada ignores."""
     namespace, groups = binding.metadata.namespace, binding.spec.workload_affinity_groups
     if groups is None or not namespace:
         return ()

@@ -7,7 +7,7 @@ from engine.placement import compiled, decisions, fleet, requests, schedule
 from events import observations
 
 _NEGATIVE: Final = "Clusters available replicas -"
-"""Part of a message of Karmada whose 32-bit sum of available replicas has wrapped around."""
+"""Text in Karmada's message if its 32-bit sum of available replicas overflowed and became negative."""
 
 _STABLY_SORTED_MAX: Final = 12
 """Maximum number of entries for which Karmada's sort is stable."""
@@ -16,7 +16,7 @@ _STABLY_SORTED_MAX: Final = 12
 def known_difference(
     observed: observations.ShadowCondition, request: requests.Request, known: fleet.Fleet
 ) -> str:
-    """Return the documented difference that explains why the results differ; empty if there is none."""
+    """Return the documented difference that explains why this engine's result is not ``observed``; empty if none."""
     if _NEGATIVE in observed.message:
         return "Karmada's 32-bit sum of available replicas wraps around"
     computed = schedule.schedule(request, known, explain=True)

@@ -1,4 +1,4 @@
-"""The known objects of another control plane. Lists and changes are compared with them: one event per change.
+"""The observed objects of another control plane: turns its lists and watch events into one event per change.
 
 Pure. The objects are rebuilt from the log after a restart, so recorded changes are not recorded again.
 """
@@ -24,7 +24,7 @@ SECRET_FIELDS: Final = ("data", "stringData")
 """The fields of a Secret whose values are observed as digests."""
 
 OMITTED: Final = "observer.reballast.io/omitted"
-"""Annotation of an object without its content, which is too large for a record: its size, as text."""
+"""Annotation of an object whose content is omitted because it is too large for a record; the value is its size."""
 
 _SYSTEM: Final = keys.object_key("Namespace", "", namespaces.SYSTEM)
 """The key of the namespace whose uid identifies a control plane."""
@@ -38,7 +38,7 @@ Observation = observations.ObjectObserved | observations.ObjectVanished
 _USUAL_GROUPS: Final = {
     entry.kind: entry.group for entry in reversed((*known_kinds.KINDS, *known_kinds.DERIVED))
 } | {"Event": ""}
-"""The API group of each kind of Kubernetes and Karmada; for these pairs, events omit the group."""
+"""The usual API group of each kind of Kubernetes and Karmada; events omit the group if it is the usual one."""
 
 
 class _ObservedObject(Struct, frozen=True, gc=False):
@@ -91,7 +91,7 @@ class Observations:
         """The newest resourceVersion of each kind, by ``full_kind``."""
 
     def restored(self) -> None:
-        """Forget the observed versions of each kind: the control plane was restored from a backup."""
+        """Forget the newest resourceVersions: the control plane was restored from a backup and has lower ones."""
         self.newest.clear()
 
     def is_of_another(self, value: KubeObject) -> bool:
@@ -111,7 +111,7 @@ class Observations:
         self._remember(data, uid)
 
     def changed(self, value: KubeObject, *, is_gone: bool, is_listed: bool = False) -> Observation | None:
-        """Return the event of a change; None if it is known already or the value is not an object.
+        """Return the event of a change; None if the change is known already or the value is not an object.
 
         ``is_listed``: the value comes from a list, not from a watch.
         """
@@ -122,12 +122,12 @@ class Observations:
         namespace, uid = value.namespace, value.uid
         group = recorded_group(*group_kind(value.api_version, kind))
         known = self._known.get(keys.object_key(f"{kind}.{group}" if group else kind, namespace, name))
-        # An earlier version is an outdated event of a watch. In a list it is valid: the control plane was restored
-        # from a backup.
+        # A lower version from a watch is outdated. A lower version from a list is valid: the control plane was
+        # restored from a backup.
         if known is not None and (version == known.version or (version < known.version and not is_listed)):
             return None
         if is_gone:
-            # A late deletion of an earlier object of that name; the present one has another uid.
+            # The late deletion of an earlier object with this name: the present object has another uid.
             if known is None or (uid and known.uid and uid != known.uid):
                 return None
             vanished = observations.ObjectVanished(
@@ -137,7 +137,7 @@ class Observations:
             return vanished
         manifest = msgspec.json.encode(_shown(value))
         if len(manifest) > _MANIFEST_BYTES_MAX:
-            # Kubernetes limits the size of its own encoding; in JSON, control characters have six bytes.
+            # Kubernetes limits an object's size in its own encoding; JSON needs up to six bytes per character.
             manifest = msgspec.json.encode(_without_content(value, len(manifest)))
         seen = observations.ObjectObserved(
             manifest=msgspec.Raw(manifest),
@@ -154,8 +154,8 @@ class Observations:
     def listed(self, group: str, kind: str, values: Iterable[KubeObject]) -> Iterator[Observation]:
         """Yield the events of a complete list of a kind: deleted objects, then new and changed ones.
 
-        Deletions come first: if the observer is killed before all are recorded, it continues from the newest recorded
-        version and would miss deletions that were to follow.
+        Deletions come first: if the observer is killed before all events are recorded, it continues from the newest
+        recorded version, and would miss deletions that come after the event with that version.
         """
         values, full = list(values), full_kind(group, kind)
         listed_keys = {keys.object_key(full, *value.key) for value in values}
@@ -201,7 +201,7 @@ def record(
     return codec.encode(data, head, partition=0, key=key)
 
 
-# An API may serve fields of any type, and an object that was recorded must be read after a restart.
+# The fields are of any type, since an API may serve any; decoding recorded objects after a restart must not fail.
 class _Metadata(Struct, frozen=True):
     uid: object = ""
 
@@ -215,7 +215,7 @@ _HEAD: Final = msgspec.json.Decoder(_Head)
 
 
 def _shown(value: KubeObject) -> Json:
-    """Return an object without managed fields, and with digests for the values of a Secret."""
+    """Return an object without managed fields; for a Secret also with digests as values, and without last-applied."""
     metadata = dict(value.metadata)
     metadata.pop("managedFields", None)
     shown: Json = {**value.document, "metadata": metadata}

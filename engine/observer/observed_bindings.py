@@ -1,7 +1,7 @@
 """Read the decisions of Karmada's scheduler from successive versions of a binding.
 
-The scheduler writes a decision in up to three steps: ``spec.clusters`` with the applied placement, the observed
-affinity, then the Scheduled condition, which on success names the generation that was decided on. The basis of a
+The scheduler writes a decision in up to three steps: first ``spec.clusters`` and the applied placement, then the
+observed affinity, then the Scheduled condition and, on success, the generation on which it decided. The basis of a
 decision is the binding as it was before these writes.
 """
 
@@ -22,7 +22,7 @@ SCHEDULED: Final = "Scheduled"
 
 
 class Metadata(Struct, frozen=True, rename="camel"):
-    """The metadata fields that are read of every object."""
+    """The metadata fields that are read from a binding."""
 
     name: str
     uid: str
@@ -41,7 +41,7 @@ class Suspension(Struct, frozen=True):
 
 
 class WorkloadGroups(Struct, frozen=True, rename="camel"):
-    """The groups of a workload: one whose workloads share all clusters, and one whose workloads share none."""
+    """The names of a workload's groups: workloads of the first share all clusters, those of the second share none."""
 
     affinity_group: str = ""
     anti_affinity_group: str = ""
@@ -114,13 +114,13 @@ class ObservedBinding(Struct, frozen=True):
         )
 
     def is_repeated(self, earlier: "ObservedBinding") -> bool:
-        """Whether nothing that is read changed since ``earlier``, as when a member has reported a status."""
+        """Whether only fields that are not read here changed since ``earlier``, such as the status in members."""
         version = earlier.metadata.resource_version
         metadata = structs.replace(self.metadata, resource_version=version)
         return (metadata, self.spec, self.status) == (earlier.metadata, earlier.spec, earlier.status)
 
     def scheduling_input(self) -> parsing.Input:
-        """Return the input of the scheduler in this version, with an empty list of clusters."""
+        """Return this version as input of the scheduler, with an empty list of clusters: callers add the fleet."""
         return parsing.Input(
             clusters=msgspec.Raw(b"[]"),
             spec=self.spec,
@@ -138,17 +138,17 @@ class ObservedBinding(Struct, frozen=True):
         try:
             return parsing.read_placement(self.applied)
         except DECODING_ERRORS:
-            # Karmada counts a placement that it cannot decode as unchanged.
+            # Like Karmada, treat a placement that cannot be decoded as unchanged.
             return self.spec.placement
 
 
 def ends_with_success(versions: Sequence[ObservedBinding]) -> bool:
-    """Whether the last of these versions ends a scheduling pass with success; only the first may end another one."""
+    """Whether a scheduling pass succeeded with the last of these versions; only the first may end an earlier pass."""
     status, before = versions[-1].status, versions[-2].status
     if status.last_scheduled_time != before.last_scheduled_time:
         return True
-    # The time has whole seconds. Another generation alone is not a sign of a decision: the scheduler also writes it if
-    # it finds nothing to decide.
+    # Two passes may have equal times, which are in whole seconds. A new observed generation alone does not prove a
+    # decision: the scheduler also writes it if there is nothing to decide.
     observed = status.scheduler_observed_generation
     return observed != before.scheduler_observed_generation and any(
         read.metadata.generation == observed and written.is_written_by_the_scheduler(read)
@@ -157,15 +157,15 @@ def ends_with_success(versions: Sequence[ObservedBinding]) -> bool:
 
 
 def ends_pass(versions: Sequence[ObservedBinding]) -> bool:
-    """Whether the last of these versions ends a scheduling pass; only the first may end another one."""
+    """Whether a scheduling pass ended with the last of these versions; only the first may end an earlier pass."""
     condition = versions[-1].scheduled
     return condition is not None and (ends_with_success(versions) or condition != versions[-2].scheduled)
 
 
 def basis_of(versions: Sequence[ObservedBinding]) -> int | None:
-    """Return the index of the version on which a scheduling pass based its decision; the pass wrote the last version.
+    """Return the index of the version on which the scheduling pass based its decision that ended with the last version.
 
-    None if that version was not observed, because the pass began before the observation did.
+    None if the basis was not observed, because the pass began before the observation did.
     """
     final = versions[-1]
     before = range(len(versions) - 1)

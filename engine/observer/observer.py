@@ -58,22 +58,22 @@ GATHER_S: Final = 0.02
 """Time in seconds for which changes are gathered, so that those of several kinds are appended in order."""
 
 _RESUMED_S: Final = 0.5
-"""Seconds that a resumed watch may take to deliver the changes that it missed."""
+"""Seconds after which a resumed watch is assumed to have delivered all changes that it missed."""
 
 _DECIDED_ON: Final = frozenset({CLUSTER, *vocabulary.BINDING_KINDS})
 
 _DISCOVERED_S: Final = 30.0
-"""Minimum interval in seconds between two discoveries for kinds that the API did not serve."""
+"""Minimum seconds between two discovery requests while the API does not serve some of the followed kinds."""
 
 _DOUBT_S: Final = 2.0
-"""Seconds that an unexplained decision waits for changes of clusters that other watches may still deliver."""
+"""Seconds until an unexplained decision is compared again: its cause may arrive later, from another watch."""
 
 _BATCH_MAX: Final = 500
 _log = diagnostics.logger(__name__)
 
 
 class Observer:
-    """Observes a control plane, which events name ``source``; Reballast's scheduler there is ``own_scheduler``."""
+    """Observes the control plane that events name ``source``; Reballast's scheduler has the name ``own_scheduler``."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Observer:
         self._clock_ms = clock_ms
         self._gate = Gate(lambda: None)
         self.history = reflector.History(self._record_restore)
-        """The newest resourceVersion of the control plane; add versions that other requests show."""
+        """The newest resourceVersion of the control plane; other requesters add the versions that they receive."""
         self._restores = 0
         self._observations = Observations()
         self._shadow = shadow.Shadow(own_scheduler=own_scheduler)
@@ -155,12 +155,12 @@ class Observer:
                     case _:
                         pass
             start = batch[-1].offset + 1
-        # The log has no final comparison of decisions that were doubtful when the observer was killed.
+        # The observer was killed before it recorded the final comparisons of these unexplained decisions.
         for decision in self._shadow.pending_comparisons:
             self._queue_comparison(decision)
 
     async def _discover(self) -> None:
-        """Request the kinds that the API serves, until it answers."""
+        """Request the kinds that the API serves; retry until a request succeeds."""
         backoff = Backoff()
         while True:
             try:
@@ -176,7 +176,7 @@ class Observer:
                 return
 
     async def _check_identity(self, resource: Resource) -> None:
-        # A watch from a version of one control plane may succeed at another one.
+        # The watches would not fail: another control plane may accept the resourceVersion of the observed one.
         with suppress(RefusedError):
             value = await self._gate.call(lambda: self._api.get(resource, "", namespaces.SYSTEM))
             self._check_same([] if value is None else [value])
@@ -210,7 +210,7 @@ class Observer:
             self._follow(tasks, group, name)
 
     def _follow(self, tasks: asyncio.TaskGroup, group: str, kind: str) -> None:
-        """Begin to follow a kind, once, if the API serves it."""
+        """Start to list and watch a kind, if the API serves it and this was not done before."""
         resource = self._served.get((group, kind))
         if resource is None or not resource.watched or resource in self._followed:
             return
@@ -231,13 +231,13 @@ class Observer:
     def take(self, observation: Observation | None) -> None:
         """Queue an observation to be appended; do nothing for None."""
         if observation is not None:
-            # A list shows a deletion without its version: order it after all known changes of the kind.
+            # A deletion found by a list has no version: order it after all known changes of the kind.
             order = observation.version or self._observations.newest.get(observation.full_kind, 0)
             self._waiting.append((self._restores, order, observation))
             self._arrived.set()
 
     def _record_restore(self, seen: int, version: int) -> None:
-        """Queue the event of a restore from a backup; resourceVersions begin again."""
+        """Queue the event that the control plane was restored from a backup; its resourceVersions are lower now."""
         self._restores += 1
         self._observations.restored()
         restored = observations.ControlPlaneRestored(seen=seen, version=version)
@@ -249,7 +249,7 @@ class Observer:
         self.take(self._observations.changed(value, is_gone=is_gone))
 
     def listed(self, group: str, kind: str, values: list[KubeObject]) -> None:
-        """Take the complete list of a kind; raises LogMixedError if it is of another control plane."""
+        """Queue the changes in a complete list of a kind; raises LogMixedError for a list of another control plane."""
         if (group, kind) == _NAMESPACE:
             self._check_same(values)
         for observation in self._observations.listed(group, kind, values):
@@ -257,7 +257,7 @@ class Observer:
         self._mark_listed(observation_records.full_kind(group, kind))
 
     def _mark_listed(self, kind: str) -> None:
-        """Record that all objects of a kind are known, as soon as the waiting changes are appended."""
+        """Mark a kind as completely listed; ``complete`` is set only after the waiting changes are appended."""
         self._known_kinds.add(kind)
         self._arrived.set()
 
@@ -338,7 +338,7 @@ class Observer:
         suffix: str,
     ) -> Record:
         now_ms = self._clock_ms()
-        # A list shows that an object is gone, but not the version of the deletion.
+        # A list can show that an object is gone, but not the version of its deletion.
         version = str(data.version or f"gone-{now_ms}")
         if self._restores or (isinstance(data, observations.ObjectObserved) and data.skipping):
             # The log may have this version already: after a restore from a backup the control plane reuses
@@ -348,7 +348,7 @@ class Observer:
 
 
 class _Receiver(reflector.Follower):
-    """Passes the objects of one kind to the observer; after a refusal the reflector logs it and retries."""
+    """Passes lists and changes of one kind to the observer; the reflector logs refused requests and retries them."""
 
     def __init__(self, observer: Observer, resource: Resource) -> None:
         self._observer = observer

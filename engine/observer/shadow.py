@@ -59,7 +59,7 @@ class _Snapshot(Struct):
 class _Version(NamedTuple):
     """A version of a binding, and its restrictions by other workloads of its groups when the version was observed.
 
-    ``group_changes`` is the number of changes of all groups until then.
+    ``group_changes`` is the value of ``GroupIndex.changes`` at that time.
     """
 
     binding: ObservedBinding
@@ -72,9 +72,9 @@ class _Version(NamedTuple):
 
 
 class _State(NamedTuple):
-    """A state from which a decision may have been made.
+    """A state on which Karmada's scheduler may have based a decision.
 
-    It consists of the binding with its resourceVersion, the clusters, and the restrictions by the binding's groups.
+    ``binding`` is the resourceVersion of the binding that ``scheduling_input`` was read from.
     """
 
     scheduling_input: parsing.Input
@@ -86,8 +86,8 @@ class _State(NamedTuple):
 class Explained(Struct, frozen=True, kw_only=True, rename="camel"):
     """A decision of Karmada's scheduler: the comparison, and an explanation of this engine's decision.
 
-    The explanation is for the state that fits best, with the clusters of resourceVersion ``clusters``.
-    ``compared.computed`` is for the clusters of ``latest``, the newest resourceVersion before the decision.
+    ``clusters`` and ``latest`` are resourceVersions of states of the clusters. The explanation is for ``clusters``, the
+    state that fits the decision best; ``compared.computed`` is for ``latest``, the newest state before the decision.
     """
 
     compared: observations.DecisionCompared
@@ -126,11 +126,11 @@ class Shadow:
     def take(
         self, kind: str, manifest: msgspec.Raw, *, skipping: bool = False
     ) -> observations.DecisionCompared | None:
-        """Take the next version of an object; if it completes a decision, return the comparison.
+        """Process the next version of an object; return the comparison if this version completes a decision.
 
-        With ``skipping``, versions before it may be missing: a decision that may be based on them is not
-        compared. Raises `msgspec.MsgspecError` or `parsing.UnreadableError` for an object that cannot be read; a
-        cluster then has no effect.
+        ``skipping``: versions before this one may be missing, so decisions that may be based on them are not
+        compared. Raises `msgspec.MsgspecError` or `parsing.UnreadableError` for an object that cannot be read; such
+        a cluster is ignored.
         """
         if kind == observations.CLUSTER:
             metadata = _HEAD.decode(manifest).metadata
@@ -138,7 +138,7 @@ class Shadow:
                 b"[" + bytes(manifest) + b"]"
             )  # a cluster that cannot be read would fail every comparison
             self._clusters[metadata.name] = bytes(manifest)
-            # Kubernetes permits any text.
+            # Kubernetes permits any text as a resourceVersion.
             version = resource_versions.number(metadata.resource_version)
             self._take_snapshot(self._snapshots[-1].version if version is None else version)
             return None
@@ -151,7 +151,7 @@ class Shadow:
     ) -> observations.DecisionCompared | None:
         key = (kind, binding.metadata.namespace, binding.metadata.name)
         if self._own_scheduler and binding.spec.scheduler_name == self._own_scheduler:
-            # If Karmada's scheduler takes over, its first decision must not be compared from an older version.
+            # If Karmada's scheduler takes over, an older version must not become the basis of its first decision.
             self._histories.pop(key, None)
             self._groups.put(binding)
             return None
@@ -162,7 +162,7 @@ class Shadow:
             return None
         version = _Version(binding, self._groups.restrictions(binding), self._groups.changes)
         self._groups.put(binding)
-        # Members report often. The first of equal versions shows when the scheduler wrote, the last what it read later.
+        # Members report often. Of equal versions keep the first, the time of a write, and the last, the next basis.
         if len(history) >= _TWO and version.is_repeated(history[-1]) and version.is_repeated(history[-_TWO]):
             history.pop()
         history.append(version)
@@ -177,9 +177,9 @@ class Shadow:
         return compared
 
     def compare_again(self, decision: Decided) -> observations.DecisionCompared | None:
-        """Compare an unexplained decision again, if the states before it are kept; None if it was reconsidered before.
+        """Return a new comparison of an unexplained decision, or the old one if the states before it are forgotten.
 
-        Changes of clusters and of bindings come by different watches, so a decision may come before its cause.
+        None if it was compared again before. Clusters and bindings have different watches, so a cause may arrive late.
         """
         doubtful = self._doubtful.pop(decision, None)
         if doubtful is None:
@@ -189,15 +189,15 @@ class Shadow:
 
     @property
     def pending_comparisons(self) -> tuple[Decided, ...]:
-        """The unexplained decisions that were not reconsidered yet, oldest first."""
+        """The unexplained decisions that were not compared again yet, oldest first."""
         return tuple(self._doubtful)
 
     def accept(self, compared: observations.DecisionCompared) -> None:
-        """Take a comparison that was recorded: the decision is not reconsidered."""
+        """Mark the decision of a recorded comparison as final: it is not compared again."""
         self._doubtful.pop(decided(compared), None)
 
     def take_deletion(self, kind: str, namespace: str, name: str, version: int = 0) -> None:
-        """Take the deletion of an object; ``version`` 0 if it is not known."""
+        """Process the deletion of an object; ``version`` is 0 if the version of the deletion is not known."""
         self._histories.pop((kind, namespace, name), None)
         if kind in vocabulary.BINDING_KINDS:
             self._groups.remove(namespace, name)
@@ -207,7 +207,7 @@ class Shadow:
     def restored(self) -> None:
         """Handle the restore of the control plane from a backup: later versions may be lower than earlier ones."""
         self._snapshots = deque([_Snapshot(0, dict(self._clusters))], _SNAPSHOTS_MAX)
-        # The clusters before and after these decisions are no longer known.
+        # Without the earlier states of the clusters, the unexplained decisions cannot be compared again.
         self._doubtful = {decision: (compared, []) for decision, (compared, _) in self._doubtful.items()}
 
     def _take_snapshot(self, version: int) -> None:
@@ -278,7 +278,7 @@ class Shadow:
         *,
         is_success: bool,
     ) -> str:
-        """Return the documented difference that explains a decision; empty if there is none."""
+        """Return the documented difference that explains why Karmada decided otherwise; empty if there is none."""
         if latest.restrictions != NO_RESTRICTIONS:
             free = schedule.schedule(*self._scheduling_request(latest._replace(restrictions=NO_RESTRICTIONS)))
             if _agrees(observed, free, is_success=is_success):
@@ -293,10 +293,10 @@ class Shadow:
         return group_index.restricted(request, state.restrictions), known
 
     def _states(self, versions: list[_Version], at: int) -> Iterator[_State]:
-        """Yield the states from which a decision may have been made, the likeliest first."""
+        """Yield the states on which a decision may have been based, the likeliest first."""
         basis, first_write, final = versions[at].binding, versions[at + 1], versions[-1].binding
         states = [state for state in self._snapshots if state.version <= final.version]
-        # The reason of the decision may be a cluster that changed long after the binding.
+        # A change of a cluster long after the basis may have caused the decision: divide at the first write.
         before = [state for state in states if state.version < first_write.binding.version]
         after = states[len(before) :]
         newest = _State(basis.scheduling_input(), basis.version, before[-1], first_write.restrictions)
@@ -312,7 +312,7 @@ class Shadow:
         placed = final.placed
         for other, _, _ in (*reversed(versions[:at]), *versions[at + 1 : -1]):
             if other.placed == placed != basis.placed:
-                # It shows the decision already. From it, almost any decision is the same: present clusters stay.
+                # This version has the decided clusters already. Any pass on it keeps them, so it proves nothing.
                 continue
             if (scheduling_input := other.scheduling_input()) in seen:
                 continue
@@ -323,8 +323,8 @@ class Shadow:
                 )
 
     def _fleet_of(self, state: _Snapshot) -> fleet.Fleet:
-        """Return the clusters of a state; the fleet that was returned before changes to it."""
-        # States differ in few clusters, and to read all clusters of a large fleet takes a part of a second.
+        """Return the clusters of a state. There is one `Fleet` object: a call also changes the one returned before."""
+        # Change only what differs: decoding all clusters of a large fleet would take a large part of a second.
         for name in self._in_fleet.keys() - state.clusters.keys():
             self._fleet.remove(name)
         for name, cluster in state.clusters.items():
@@ -340,7 +340,7 @@ def decided(compared: observations.DecisionCompared) -> Decided:
 
 
 def _describe_basis(state: _State, latest: _State) -> str:
-    """Describe the state from which a decision was made, and how it differs from the newest one before the decision."""
+    """Describe the state on which a decision was based, and how it differs from ``latest``, the expected one."""
     which = f"on the binding of {state.binding} " if state.binding != latest.binding else ""
     text = f"decided {which}with the clusters of {state.clusters.version}"
     if state.restrictions != latest.restrictions:
@@ -359,7 +359,7 @@ def _agrees(observed: observations.ShadowCondition, decision: placing.Decision, 
         return decision.reason == placing.SUCCESS and dict(decision.clusters) == observed.clusters
     if decision.reason != observed.reason:
         return False
-    # Karmada runs its filters in the random order of a map, so messages may count clusters by different filters.
+    # Karmada runs its filters in the random order of a map, so the counts per filter in its message are random.
     if observed.reason == NO_CLUSTER_FIT:
         return decision.message.partition(":")[0] == observed.message.partition(":")[0]
     return decision.message == observed.message
@@ -368,7 +368,7 @@ def _agrees(observed: observations.ShadowCondition, decision: placing.Decision, 
 def _reasons(
     observed: observations.ShadowCondition, request: requests.Request, known: fleet.Fleet
 ) -> tuple[observations.ShadowReason, ...]:
-    """Return this engine's reasons for the clusters in the observed result or in its own."""
+    """Return this engine's reasons for each cluster in the observed result or in this engine's result."""
     computed = schedule.schedule(request, known, explain=True)
     shown = observed.clusters.keys() | dict(computed.clusters).keys()
     groups = computed.explanation.groups if computed.explanation is not None else ()
