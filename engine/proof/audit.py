@@ -1,7 +1,7 @@
-"""Audit of rules: decide every recorded step again with the rules of this release, or with changed ones.
+"""Audit of a log: decide every recorded step again with this release, also with changed policies, and compare.
 
 Each step is decided from the state after the recorded steps before it, so a differing decision does not make later
-decisions differ. To this end each shard has two folds: one applies the recorded steps, the other decides. After a step
+decisions differ. For this, each shard has two folds: one applies the recorded steps, the other decides. After a step
 that differs, the second fold is replaced by a copy of the first.
 """
 
@@ -23,10 +23,10 @@ _SCHEDULED: Final = (decisions.ScheduleDecided, decisions.ScheduleFailed)
 
 
 class Difference(Struct, rename="camel", kw_only=True):
-    """Decisions of one step on one key that differ from the recorded decisions.
+    """New decisions of one step on one key that differ from the recorded decisions.
 
-    ``recorded`` and ``decided`` have the differing events, by type. For scheduling decisions there are explanations:
-    of the new decision and, if rules are changed, of the recorded decision as this release computes it.
+    ``recorded`` and ``decided`` have the differing events, by type. Scheduling decisions also have explanations: of the
+    new decision and, if policies are changed, of this release's decision with the recorded policies.
     """
 
     key: str
@@ -52,7 +52,7 @@ class Group(Struct, rename="camel"):
 
 
 class Audit(Struct, rename="camel", kw_only=True):
-    """Result of an audit: numbers of repeated steps and decisions, of differing ones, and the differences by reason.
+    """Result of an audit: numbers of audited and of differing steps and decisions, and the differences by reason.
 
     ``manifests`` are the differences between the recorded manifests and those under the changed rules.
     """
@@ -86,8 +86,8 @@ async def audit(
         recorded, taken = step.recorded, step.recorded.taken
         number = recorded.record.number
         second = cast("shard_fold.ShardFold", step.second)
-        # Changed rules may queue other keys than the recorded ones. Choose the budget so that both folds have
-        # the same number of queued keys after this step.
+        # With changed policies, the second fold may have more or fewer queued keys than the first. Choose its budget
+        # of keys so that as many keys are queued in both folds after this step.
         budget = max(0, taken.processed + second.queued - step.fold.queued)
         decided = second.decide(step.facts, taken.time_ms, budget, term=taken.term)
         step.fold.replay(step.facts, taken, recorded.record.value, recorded.data)
@@ -143,7 +143,7 @@ def merged(audits: Iterable[Audit]) -> Audit:
 
 
 async def explain(log: port.Log, audit: Audit, rules: audit_rules.Rules) -> None:
-    """Add the explanations of scheduling decisions to the examples of a result."""
+    """Add explanations to those examples of an audit's result that contain scheduling decisions."""
     changed = audit_rules.ChangedLog(log, rules)
     scheduled = {_name(struct) for struct in _SCHEDULED}
     for group in audit.groups:
@@ -186,7 +186,7 @@ def _name(struct: type[shapes.Event]) -> str:
 
 
 def _by_key(events: Iterable[shapes.Event | None]) -> dict[str, dict[str, Json]]:
-    """Return the events about each binding, rebalancer or cluster as JSON by type; a repeated type gets a number."""
+    """Return events as JSON, by key of their binding, rebalancer or cluster, then by type (numbered if repeated)."""
     result: dict[str, dict[str, Json]] = {}
     for data in filter(None, events):
         key = data.subject

@@ -1,10 +1,10 @@
-"""Checkpoints of a log: digests of its history, to be signed and kept out of reach of those who write the log.
+"""Checkpoints of a log: signed digests of its history, to be kept where no process that writes the log can write.
 
 The chain of steps needs no secret key: a process that can write the log could rewrite all of it, with valid digests.
-A checkpoint holds the digest of each shard's last step, which covers all steps before it with their inputs and
-outputs, and a digest over all records in number order. It also holds the first bytes of the digest of each step since
-the previous checkpoint, so that the first differing step can be named. To compare a log with a checkpoint, the
-checkpoint is made again from the log.
+A checkpoint contains the digest of each shard's last step, which covers all steps before it with their inputs and
+outputs, and a digest over all records in number order. It also contains the first bytes of the digest of each step
+since the previous checkpoint: they identify the first step that differs. To compare a log with a checkpoint, the
+checkpoint is computed again from the log.
 
 Checkpoints are signed with Ed25519 keys (RFC 8032).
 """
@@ -34,7 +34,7 @@ class SigningError(Exception):
 
 
 class _Signed(Struct, frozen=True):
-    """A line: the signed content as it was written, the fingerprint of the key, and the signature in base64."""
+    """A signed line: the unchanged bytes of the content, the key's fingerprint, and the signature in base64."""
 
     content: msgspec.Raw
     key: str
@@ -76,13 +76,13 @@ def public_key(pem: bytes) -> Ed25519PublicKey:
 
 
 def fingerprint(key: Ed25519PublicKey) -> str:
-    """Return the first characters of the SHA-256 of a public key, to tell keys apart."""
+    """Return the first 16 hexadecimal digits of the SHA-256 of a public key, which identify the key."""
     raw = key.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
     return hashlib.sha256(raw).hexdigest()[:_FINGERPRINT_CHARS]
 
 
 def signed(content: bytes, key: Ed25519PrivateKey) -> bytes:
-    """Return a line with JSON content and its signature, without a line end."""
+    """Sign content in JSON; return the line with the content and its signature, without a line feed."""
     signature = base64.b64encode(key.sign(content)).decode()
     return msgspec.json.encode(_Signed(msgspec.Raw(content), fingerprint(key.public_key()), signature))
 
@@ -107,7 +107,7 @@ _FORMAT: Final = "reballast-checkpoint-1"
 _DIGEST_BYTES: Final = 32
 _MARK_BYTES: Final = 4
 _STEPS_MAX: Final = 50_000
-"""Maximum number of steps in a checkpoint, which keeps it below 1 MB; more steps are divided among several."""
+"""Maximum number of steps in a checkpoint, so that it stays below 1 MB; more steps need several checkpoints."""
 
 
 class Head(Struct, frozen=True):
@@ -144,14 +144,14 @@ class CheckpointError(Exception):
 
 
 def encode(checkpoint: Checkpoint) -> bytes:
-    """Return the content that is signed."""
+    """Return a checkpoint as JSON, the content that is signed."""
     return msgspec.json.encode(checkpoint)
 
 
 def read(lines: Iterable[bytes], key: Ed25519PublicKey) -> list[Checkpoint]:
-    """Return signed checkpoints, oldest first.
+    """Return the checkpoints in signed lines, which must be ordered from the oldest to the newest.
 
-    Raises CheckpointError if one is not signed by the key, or if one between two others is missing.
+    Raises CheckpointError if a line is not signed by the key, or if a checkpoint between two others is missing.
     """
     result: list[Checkpoint] = []
     previous = ""
@@ -176,7 +176,7 @@ def digest(content: bytes) -> str:
 
 
 class _History:
-    """Digests of all records and of each shard's steps, from a checkpoint (None: from the beginning of the log)."""
+    """Digests over all records and over each shard's steps, continued from a checkpoint (None: from the start)."""
 
     def __init__(self, start: Checkpoint | None) -> None:
         self.number = 0 if start is None else start.number
@@ -233,10 +233,9 @@ class _History:
 async def compute(
     log: port.NumberedLog, time_ms: int, last: Checkpoint | None = None
 ) -> AsyncIterator[Checkpoint]:
-    """Yield checkpoints of the records after the ``last`` checkpoint.
+    """Yield checkpoints of the records after the ``last`` checkpoint: none if there are no records, or several if many.
 
-    Yields nothing if there are no such records, and several checkpoints if there are many. Raises CheckpointError if
-    the log does not contain the steps that ``last`` ends with.
+    Raises CheckpointError if the log does not contain the steps with which ``last`` ends.
     """
     if last is not None:
         await _check_end(log, last)
@@ -250,13 +249,13 @@ async def compute(
             checkpoint = history.checkpoint(time_ms, previous)
             previous, made_number = digest(encode(checkpoint)), checkpoint.number
             yield checkpoint
-    # Compare the number of the last record: on Kafka numbers have gaps, so no record may have the number ``until``.
+    # Compare the last record's number, not ``until``: on Kafka, numbers have gaps, and no record may have this number.
     if history.number > made_number:
         yield history.checkpoint(time_ms, previous)
 
 
 async def differing(log: port.NumberedLog, checkpoints: Sequence[Checkpoint]) -> list[Finding]:
-    """Compare a log with checkpoints; return the findings on the first checkpoint that differs, empty if all agree."""
+    """Return how the log differs from the first checkpoint that does not agree with it; empty if all agree."""
     try:
         return await _differing(log, checkpoints)
     except port.LogCorruptedError as error:
@@ -264,8 +263,8 @@ async def differing(log: port.NumberedLog, checkpoints: Sequence[Checkpoint]) ->
 
 
 async def _differing(log: port.NumberedLog, checkpoints: Sequence[Checkpoint]) -> list[Finding]:
-    # Begin with the first record of the log, even if the oldest checkpoints are missing: each checkpoint has a
-    # digest over all records before it.
+    # Begin with the log's first record, even if the oldest checkpoints are missing: a checkpoint's digest covers all
+    # records before it.
     history = _History(None)
     for checkpoint in checkpoints:
         last = min(checkpoint.number, log.last_number())
@@ -305,10 +304,10 @@ def _compare(checkpoint: Checkpoint, recomputed: Checkpoint) -> list[Finding]:
 
 
 def _first_differing(head: Head, own: Head) -> int:
-    """Return the number of the first step that differs or is missing; ``own`` is the head recomputed from the log."""
+    """Return the number of the first step that differs or is missing; ``own`` is ``head`` computed from the log."""
     expected, recorded = base64.b64decode(head.marks), base64.b64decode(own.marks)
     begun = _begun(head)
-    # ``own`` has more marks if the checkpoint before the first one is missing.
+    # ``own`` has marks of earlier steps too if the checkpoint before ``head``'s is missing: leave these out.
     recorded = recorded[max(begun - _begun(own), 0) * _MARK_BYTES :]
     for at in range(0, max(len(expected), len(recorded)), _MARK_BYTES):
         if expected[at : at + _MARK_BYTES] != recorded[at : at + _MARK_BYTES]:
@@ -317,12 +316,12 @@ def _first_differing(head: Head, own: Head) -> int:
 
 
 def _begun(head: Head) -> int:
-    """Return the number of the step before the first one that has a mark."""
+    """Return the number of the last step before the steps that have marks."""
     return head.step - len(base64.b64decode(head.marks)) // _MARK_BYTES
 
 
 async def _check_end(log: port.NumberedLog, checkpoint: Checkpoint) -> None:
-    """Raise CheckpointError if the log does not have the last steps that a checkpoint names."""
+    """Raise CheckpointError if the log does not contain each shard's last step as it is in the checkpoint."""
     if log.last_number() < checkpoint.number:
         message = f"the log ends at number {log.last_number()}, the checkpoint of {checkpoint.time} at"
         raise CheckpointError(f"{message} {checkpoint.number}: records are missing")

@@ -42,7 +42,7 @@ class ManifestGroup(Struct):
 
 
 class OverrideAudit:
-    """Compares the manifests of works with those under the changed policies; keeps only works that differ."""
+    """Compares the recorded manifests of works with those under changed override policies; stores only differences."""
 
     def __init__(self, log: port.Log, rules: Rules) -> None:
         self._log = log
@@ -62,7 +62,7 @@ class OverrideAudit:
         ]
 
     async def take(self, fold: ShardFold, facts: Facts, recorded: recovery.RecordedStep) -> None:
-        """Compare the works that a recorded step dispatched; the fold must have applied this step already."""
+        """Compare the works that a recorded step dispatched; ``fold`` must have applied this step already."""
         for data in recorded.data:
             binding = fold.state.bindings.get(data.subject)
             if isinstance(data, decisions.BindingDispatched) and binding is not None:
@@ -71,7 +71,7 @@ class OverrideAudit:
                         await self._compare(binding, work.cluster, work, work.overrides, facts)
 
     async def close(self, fold: ShardFold, facts: Facts) -> None:
-        """Compare all works of a shard at the end, since changed policies may affect works that are not sent again."""
+        """Compare all works of a shard after its last step: changed policies may affect works that no step resends."""
         for binding in fold.state.bindings.values() if self._rules.overrides else ():
             for cluster, work in binding.works.items():
                 if not work.suspended:
@@ -112,7 +112,7 @@ class OverrideAudit:
             examples.append(ManifestDifference(key=binding.key, cluster=cluster, diff=diff))
 
     def _overrides(self, facts: Facts) -> selection.Overrides:
-        """Return all override policies, with the changes of ``Rules.overrides``."""
+        """Return all override policies, changed as ``Rules.overrides`` demands."""
         basis = facts, facts.ends[topics.POLICIES]
         if self._basis != basis:
             self._basis, self._changed, self._policies = basis, selection.Overrides(), {}
@@ -128,7 +128,7 @@ class OverrideAudit:
 
 
 def merged(parts: Iterable[Sequence[ManifestGroup]]) -> list[ManifestGroup]:
-    """Return the groups of a log from audits of different shards, the largest first."""
+    """Merge the groups of different shards' audits by reason; return the largest group first."""
     total: dict[str, ManifestGroup] = {}
     for group in (group for part in parts for group in part):
         same = total.setdefault(group.reason, ManifestGroup(group.reason, 0, []))
@@ -145,7 +145,7 @@ def _selected(
 
 
 def _reasons(before: Iterable[OverrideRef], after: Iterable[OverrideRef]) -> Iterator[str]:
-    """Yield a phrase about each policy that differs."""
+    """Yield a phrase about each policy whose effect differs."""
     old, new = ({ref.policy: ref for ref in refs} for refs in (before, after))
     for policy in {**old, **new}:
         name = f"{policy.kind} {policy.namespace}/{policy.name}".replace(" /", " ")

@@ -1,8 +1,8 @@
-"""Check the records of a log for its proof: which step emitted each engine output, and the order of records.
+"""Check the records of a log for its proof: the step that emitted each output of the engine, and the order of records.
 
 All records are read once in number order. A step is valid if it follows the last valid step of its shard
-(``events.chain``). Each output must come after its step, and each step after its inputs. A record that looks
-like an output although no valid step emitted it is a finding if it has an effect, else a note.
+(``events.chain``). Each output must come after its step, and each step after its inputs. If a record has the form of
+an output but no valid step emitted it, it is a finding if it has an effect, else a note.
 """
 
 from collections.abc import Collection, Mapping
@@ -33,7 +33,7 @@ class Finding(Struct, frozen=True):
 
 
 class _CandidateOutput(Struct, frozen=True, gc=False):
-    """A record with the form of an output, to be matched with a step: output id, digest of its content, position."""
+    """A record with the form of an output, not matched with a step yet: output id, content digest, position."""
 
     output: str
     checksum: bytes
@@ -43,10 +43,10 @@ class _CandidateOutput(Struct, frozen=True, gc=False):
 class RecordOrigins:
     """Checks all records. ``findings`` are errors, ``notes`` are foreign records without effect.
 
-    Only outputs and steps of ``shards`` are checked; if shard 0 is one of them, also records that name no shard. Steps
+    Only outputs and steps of ``shards`` are checked; outputs whose id names no shard are checked with shard 0. Steps
     with a sequence number above ``until`` are not proved, so their outputs are not findings. ``starts`` has the chains
-    of the shards before the first record (default: empty); outputs of steps in these chains are not checked.
-    ``unnumbered`` is the reason why outputs of the last steps may have no sequence numbers; empty if all have them.
+    of the shards before the first record read (default: empty); outputs of steps in these chains are not checked.
+    ``unnumbered`` says why outputs of the last steps may have no sequence numbers; empty if all have them.
     """
 
     unnumbered = ""
@@ -69,16 +69,16 @@ class RecordOrigins:
             self.chains[shard] = start
             self._starts[shard] = start.number
             self._before[shard] = start.number
-            # Inputs of the first steps may come before the first record read: assume that they exist.
+            # Inputs of the first steps may come before the first record that is read: assume that they exist.
             self._unseen = _ANY_OFFSET
         self.findings: list[Finding] = []
         self.notes: list[Finding] = []
         self._firsts: dict[str, _CandidateOutput] = {}
         self._repeats: list[_CandidateOutput] = []
         self._inputs: set[Position] = set()
-        """Positions of kept records that are also inputs of a shard."""
+        """Positions of unmatched candidate outputs that are also inputs of a shard."""
         self._refused: set[Position] = set()
-        """Positions of refused inputs: those in ``_inputs``, and those that were refused before they were read."""
+        """Positions of refused inputs: in ``_inputs``, or not read yet when the rejection was read."""
         self._seen: dict[Partition, int] = {}
         self._early: dict[tuple[int, int, int], dict[str, tuple[str, str]]] = {}
         """Outputs read before their step: the mark (``chain.mark_of``) and position of the record, by output id."""
@@ -93,7 +93,7 @@ class RecordOrigins:
         return early + sum(map(len, kept))
 
     def take(self, record: StoredRecord) -> None:
-        """Check the next record; call it for all records in number order."""
+        """Check the next record; the caller passes all records in number order."""
         self._seen[record.topic, record.partition] = record.offset + 1
         if record.topic == topics.REJECTIONS:
             self._take_rejection(record)
@@ -110,23 +110,23 @@ class RecordOrigins:
             self._take_output(record)
 
     def pass_by(self, ends: Mapping[Partition, int]) -> None:
-        """Record that partitions were read up to these ends; the skipped records do not concern the shards."""
+        """Mark partitions as read up to these end offsets; skipped records before them do not concern the shards."""
         self._seen.update(ends)
 
     def skip_unreadable(self) -> None:
-        """Skip a record that cannot be read; it may be at the next offset of any partition."""
+        """Count a record that cannot be read; its partition is unknown, so the checks of order allow for it in each."""
         self._unreadable += 1
 
     def pass_over(self, step: decisions.StepTaken) -> None:
-        """Do not check the outputs of a step, whether they were read already or come later."""
+        """Exclude a step's outputs from the checks, whether they were read already or are read later."""
         self._before[step.shard] = step.number
         for index in range(1, step.outputs + 1):
             self._drop(self._firsts.pop(ids.output_id(step.shard, step.term, step.number, index), None))
 
     def output(self, output: str, checksum: bytes) -> bool | None:
-        """Mark an output as emitted by a step; ``output`` is its id.
+        """Match the output with the id ``output``, which a step emitted, with a record read so far.
 
-        Return True if the log has this record, False if another record has the id, None if no record has it.
+        Return True if such a record was read, False if only different ones with this id were, None if none has the id.
         """
         first = self._firsts.get(output)
         if first is None:
@@ -142,13 +142,13 @@ class RecordOrigins:
         return False
 
     def _drop(self, kept: _CandidateOutput | None) -> None:
-        """Forget the position of a record that is no longer kept."""
+        """Forget the position of a candidate output that was matched or excluded."""
         if kept is not None and kept.position[0] in _INPUTS:
             self._inputs.discard(kept.position)
             self._refused.discard(kept.position)
 
     def close(self, proved: Mapping[int, bool]) -> None:
-        """Report the remaining records: no step emitted them. Only for shards whose steps are all ``proved``."""
+        """Report the unmatched records, which no step emitted, of the shards whose steps are all ``proved``."""
         self.findings += [self._broken[shard] for shard in sorted(self._broken)]
         for where, count in sorted(self._previous.items()):
             message = f"{count} outputs have smaller numbers than their steps: an earlier release assigned the numbers"
@@ -165,10 +165,10 @@ class RecordOrigins:
                 self.notes.append(Finding(kind="foreign", where=where, message=message))
 
     def _has_effect(self, kept: _CandidateOutput, shard: int | None) -> bool:
-        """Whether readers apply a record that no step emitted.
+        """Whether readers apply a candidate output that no step emitted.
 
         Readers apply inputs that were not refused. They also apply a record whose id names a step of a release before
-        0.5: such a step declares the number of its outputs, but no digest.
+        0.5: such a step declares only the number of its outputs, so readers cannot tell that this is not one of them.
         """
         if kept.position[0] in _INPUTS:
             return kept.position not in self._refused
@@ -179,8 +179,8 @@ class RecordOrigins:
         if not isinstance(data, rejections.InputRejected):
             return
         position = data.topic, data.partition, data.offset
-        # Store only rejections that a later check needs: those of kept records and of unread ones.
-        # All rejections would fill the memory.
+        # Store only rejections of candidate outputs and of inputs that are not read yet: no check needs the others,
+        # and all rejections would fill the memory.
         if position in self._inputs or self._seen.get(position[:2], self._unseen) <= data.offset:
             self._refused.add(position)
 
@@ -219,8 +219,8 @@ class RecordOrigins:
         expected = self.chains[record.partition]
         if expected.take(record, step):
             if record.partition in self._broken:
-                # The chain continues with this step. So the earlier step, which did not follow the chain, was
-                # foreign.
+                # This step continues the chain, so the earlier record that seemed to break the chain was foreign: it
+                # was no step of this shard.
                 earlier = self._broken.pop(record.partition)
                 message = "the record claims to be a step, but does not continue the chain; it has no effect"
                 self.notes.append(Finding(kind="foreign", where=earlier.where, message=message))
@@ -263,14 +263,14 @@ class RecordOrigins:
 
 
 def _has_own_envelope(record: records.StoredRecord, step: decisions.StepTaken) -> bool:
-    """Whether a step's envelope has the id and the source that the shard's owner writes."""
+    """Whether the record of a step has the event id and the source that the shard's owner writes."""
     output = ids.output_id(step.shard, step.term, step.number, 0)
     source = f"{ids.SHARD_SOURCE}{step.shard}"
     return (record.headers.get("ce_id"), record.headers.get("ce_source")) == (output, source)
 
 
 def _shard_of(output: str) -> int | None:
-    """Return the shard in an output id; None for other ids."""
+    """Return the shard in an output's id; None if the id is not one of an output."""
     try:
         shard, _term, _number = ids.step_of(output)
         return shard if int(output.rpartition("-")[2]) >= 0 and 0 <= shard < topics.SHARDS else None

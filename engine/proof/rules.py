@@ -1,4 +1,4 @@
-"""Changed rules for an audit: they show a log as if other policies had been written."""
+"""Changed policies for an audit, and a reader that returns a log as if these policies had been written."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -23,10 +23,10 @@ _POLICY: Final = msgspec.json.Decoder(policy_objects.Policy)
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """Changes of policies: ``specs`` has new specs of propagation policies, with their defaults set.
+    """Changes of policies: ``specs`` has new specs of propagation policies; default values must be set in them.
 
-    ``tolerated`` adds tolerations to all propagation policies. ``overrides`` has new specs of override policies, which
-    affect manifests only.
+    ``tolerated`` is added as tolerations to all propagation policies. ``overrides`` has new specs of override policies,
+    which affect only manifests.
     """
 
     specs: Mapping[PolicyRef, Json] = {}
@@ -55,7 +55,7 @@ class Rules(Struct, frozen=True, kw_only=True):
         return override_policies.decode(msgspec.json.encode(value))
 
     def claim(self, claim: decisions.BindingClaimed) -> decisions.BindingClaimed:
-        """Return a recorded claim as the changed policies would have made it."""
+        """Return a recorded claim with the placement and other values that follow from the changed policies."""
         if claim.policy in self.specs:
             head = {"name": claim.policy.name, "namespace": claim.policy.namespace}
             value: Json = {"kind": claim.policy.kind, "metadata": head, "spec": self.specs[claim.policy]}
@@ -74,7 +74,7 @@ UNCHANGED: Final = Rules()
 
 
 async def unrecorded(log: port.Log, rules: Rules) -> list[PolicyRef]:
-    """Return those policies of the rules that were never written to the log; raises LogError."""
+    """Return the policies in ``rules`` that were never written to the log. Raises LogError."""
     missing = {ref.object_key: ref for ref in (*rules.specs, *rules.overrides)}
     async for record in reading.of_partition(log, topics.POLICIES, 0):
         if not missing:
@@ -84,7 +84,7 @@ async def unrecorded(log: port.Log, rules: Rules) -> list[PolicyRef]:
 
 
 class ChangedLog:
-    """``port.Partitions`` of a log whose policies and claims (``BindingClaimed``) are changed by the rules.
+    """Reads a log (as ``port.Partitions``), and changes policies and claims (``BindingClaimed``) by the rules.
 
     Changed records keep their checksums, so digests over them equal the recorded digests.
     """
@@ -123,7 +123,7 @@ _CHANGED_TYPES: Final = catalogue.types_of(policies.PolicyApplied, decisions.Bin
 
 
 def _with_data(record: StoredRecord, envelope: records.Envelope, data: shapes.Event) -> StoredRecord:
-    """Return the record with other data, in binary mode; its checksum stays, since steps declare those of outputs."""
+    """Return the record with other data, in CloudEvents' binary mode; the checksum stays as the step declared it."""
     return records.StoredRecord(
         record.topic,
         record.partition,

@@ -1,4 +1,4 @@
-"""Read a log once in number order, both for the checks of all records and for the replay of steps."""
+"""Read a log once in number order, for two consumers: the checks of all records, and the replay of steps."""
 
 import itertools
 from collections import deque
@@ -12,15 +12,15 @@ from events.records import StoredRecord
 
 _HELD_MAX: Final = 5_000
 _HELD_BYTES_MAX: Final = 4 * port.READ_BYTES_MAX
-"""Maximum number of records held for the replay, and of bytes in their values; beyond, the replay reads the log."""
+"""Maximum records (above) and bytes of their values in memory for the replay; beyond them the replay reads the log."""
 
 _UNKNOWN_START: Final = 2**63
 
 
 class _RecordsAhead:
-    """Records of one partition that were read ahead and that the replay has not taken yet.
+    """Records of one partition that were read already, before the replay requested them.
 
-    ``records`` holds all records read from offset ``start`` on; earlier ones must be read from the log.
+    ``records`` contains all records read so far from offset ``start``; earlier ones must be read from the log again.
     """
 
     def __init__(self, start: int) -> None:
@@ -31,8 +31,8 @@ class _RecordsAhead:
 class SingleReading:
     """Reads the records after a sequence number, only as far as they are needed, and passes each to ``origins``.
 
-    This keeps the memory constant, since outputs are kept until their steps are computed, and other records until the
-    replay takes them. On SQLite, records that only other shards need are skipped.
+    Memory stays bounded: ``origins`` stores an output only until its step is computed, and other records are stored
+    until the replay requests them. On SQLite, records that only other shards need are skipped.
     """
 
     def __init__(
@@ -45,9 +45,9 @@ class SingleReading:
     ) -> None:
         """After each read, ``seen`` is called with the count of records and the sequence number of the last one."""
         self.unreadable: list[tuple[int, port.LogCorruptedError]] = []
-        """Records that could not be read: their numbers and errors."""
+        """Sequence numbers of the records that could not be read, with the errors."""
         self.misplaced: list[tuple[StoredRecord, int]] = []
-        """Records of the embedded log with another offset than the next one of their partition, and that offset."""
+        """Records of the SQLite log without the next offset of their partition, each with the offset expected."""
         self._next: dict[tuple[str, int], int] = {}
         self._origins = origins
         self._log = log
@@ -56,7 +56,7 @@ class SingleReading:
         self._seen = seen
         self._share = sqlite_share.Share(shards)
         own = {(topic, shard) for topic in (topics.DECISIONS, *topics.OWN_TOPICS) for shard in shards}
-        # After a snapshot, a partition's first offset is not known until its first record is read.
+        # If reading starts after a snapshot, a partition's first offset is unknown until its first record is read.
         start = _UNKNOWN_START if after else 0
         self._held = {
             slot: _RecordsAhead(start) for slot in (*own, *((topic, 0) for topic in topics.FACT_TOPICS))
@@ -99,7 +99,7 @@ class SingleReading:
             if start < held_records.start:
                 break
             if waiting and self._has_gaps(waiting[0].offset, start):
-                break  # the log itself reports that the record at ``start`` is missing
+                break  # the read of the log below raises the error that the record at ``start`` is missing
             if waiting:
                 return list(itertools.islice(waiting, limit))
             is_full = self._waiting >= _HELD_MAX or self._waiting_bytes >= _HELD_BYTES_MAX
@@ -111,9 +111,9 @@ class SingleReading:
         return records
 
     def _check_offset(self, record: StoredRecord) -> bool:
-        """Add a record without the next offset of its partition to ``misplaced``; return whether it has that offset.
+        """Return whether a record has the next offset of its partition; otherwise add it to ``misplaced``.
 
-        No checksum covers the offset. Always True on Kafka, and after a record that cannot be read.
+        The check is needed because no checksum covers the offset. Always True on Kafka and after an unreadable record.
         """
         if self.unreadable or not isinstance(self._log, sqlite_reading.SqliteReader):
             return True
@@ -125,7 +125,7 @@ class SingleReading:
         return record.offset == expected
 
     def _has_gaps(self, first: int, start: int) -> bool:
-        """Whether records are missing between two offsets; on Kafka, markers of transactions have offsets too."""
+        """Whether records are missing between two offsets; never on Kafka, where transaction markers use up offsets."""
         return first != start and isinstance(self._log, sqlite_reading.SqliteReader)
 
     def _hold(self, record: StoredRecord) -> None:
@@ -133,7 +133,7 @@ class SingleReading:
         if waiting is None:
             return
         if not self._check_offset(record):
-            return  # the replay reads the log itself there, which reports the gap
+            return  # the replay must read this offset from the log, which raises an error for the gap
         if waiting.start == _UNKNOWN_START:
             waiting.start = record.offset
         if record.offset >= waiting.start:
@@ -154,7 +154,8 @@ class SingleReading:
             number = self._after + 1
             self.unreadable.append((number, error))
             self._origins.skip_unreadable()
-            # The damaged record is skipped, so the held records would have a gap: drop them.
+            # Without the unreadable record, the records read ahead would have a gap: drop them, so that the replay
+            # reads the log.
             for waiting in self._held.values():
                 waiting.records.clear()
             self._waiting = self._waiting_bytes = 0

@@ -1,9 +1,9 @@
 """Prove a log: compute every step again from its inputs and compare the bytes.
 
 The proof also checks each record's checksum, the chain of step digests, that every output of a step is in the log
-with a larger number than the step, and that no other record had an effect as an output. Foreign records
-without effect, such as late appends of a former owner, are noted and are not errors. Steps of another release
-are compared too; deviations are reported as differences between releases.
+with a larger number than the step, and that readers applied no other record as an output. Foreign records without
+effect, such as late appends of a former owner, are notes, not errors. Steps of another release are compared too;
+their deviations are reported as differences between releases.
 
 The log may grow meanwhile; only steps that have sequence numbers when the proof begins are proved.
 """
@@ -38,9 +38,9 @@ EVERYTHING: Final = Scope()
 
 
 class Report(Struct):
-    """Result of a proof. ``differences`` come from steps of another release; ``notes`` are not errors.
+    """Result of a proof. Only ``findings`` are errors; ``differences`` are deviations of steps of another release.
 
-    A shard is proved up to its first finding or difference; a note of the kind ``unproved`` names the rest.
+    A shard is proved up to its first finding or difference; a note of the kind ``unproved`` says which steps are not.
     """
 
     steps: int = 0
@@ -62,16 +62,16 @@ async def verify(
     snapshot: snapshots.Snapshot | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """Prove a part of the log, up to its present last sequence number.
+    """Prove a part of the log, at most up to its present last sequence number.
 
-    With a ``snapshot``, which is trusted, only the steps after it are read.
+    With a ``snapshot``, only the records after it are read; its state is trusted, not proved.
     """
     report = Report()
     until = log.last_number() if scope.last is None else min(scope.last, log.last_number())
     starts = {} if snapshot is None else {shard: snapshot.chain(shard) for shard in scope.shards}
     origins = RecordOrigins(until, scope.shards, starts)
     try:
-        # Outputs of the last steps may get their numbers later than the steps.
+        # Wait until outputs of the last steps have numbers: they may get them later than the steps.
         await log.level()
     except port.UnnumberedError as error:
         origins.unnumbered = str(error)
@@ -104,7 +104,7 @@ async def verify(
 
 
 async def _number_of(log: port.Log, snapshot: snapshots.Snapshot, shards: Iterable[int]) -> int:
-    """Return the smallest sequence number of the shards' last steps in a snapshot; 0 if a shard has no step."""
+    """Return the smallest sequence number among the shards' last steps in a snapshot; 0 if a shard has no step."""
     numbers: list[int] = []
     for shard in shards:
         records = await log.read(topics.DECISIONS, shard, snapshot.shards[shard].offset, 1)
@@ -113,7 +113,7 @@ async def _number_of(log: port.Log, snapshot: snapshots.Snapshot, shards: Iterab
 
 
 def merged(reports: Iterable[Report]) -> Report:
-    """Merge the reports on different shards of a log into one; each proof has read all records."""
+    """Merge reports of proofs of different shards of a log; each proof read all records, so do not add those up."""
     total = Report()
     for report in reports:
         total.steps += report.steps
@@ -133,8 +133,8 @@ async def _verify_shards(
     report: Report,
     snapshot: snapshots.Snapshot | None,
 ) -> dict[int, bool]:
-    """Compute the steps of the scope again; return for each readable shard whether all equal the recorded ones."""
-    # Only the steps before the scope are applied as recorded, and only these need their outputs.
+    """Compute the scope's steps again; return for each readable shard whether all are equal to the recorded steps."""
+    # Read recorded outputs only if there are steps before the scope: only those are applied as recorded.
     replayed = replay.Replay(reading, scope.shards, snapshot, outputs=scope.first > 1, last=until)
     proved = dict.fromkeys(scope.shards, True)
     async for step in replayed.steps():
@@ -147,7 +147,7 @@ async def _verify_shards(
         recomputed = step.fold.decide(step.facts, taken.time_ms, taken.processed, term=taken.term)
         findings = await _compare(recorded, recomputed.records, reading, origins)
         if origins.unnumbered and any(finding.kind == "missing" for finding in findings):
-            # The missing output may be among the records without sequence numbers.
+            # The output may be in the log, among the records without sequence numbers: this is not an error.
             report.notes.append(Finding(kind="unproved", where=findings[0].where, message=origins.unnumbered))
         elif findings:
             deviations = report.findings if taken.release == release.RELEASE else report.differences
@@ -159,8 +159,8 @@ async def _verify_shards(
             proved[taken.shard] = False
             replayed.leave_out(taken.shard)
         else:
-            # A step of another release, computed again, names this release, so its digest differs. The next step
-            # names the recorded digest.
+            # The next step names the digest of the recorded step. A step of another release that is computed again
+            # has another digest, since it names this release.
             step.fold.state.digest = chain.step_digest(recorded.record.value)
     for shard, error in replayed.unreadable.items():
         del proved[shard]
@@ -203,7 +203,7 @@ async def _compare(
     computed = codec.event_of(recomputed[0])
     names = ["?"] if computed is None else _differing(step.taken, computed)
     if step.taken.release != release.RELEASE:
-        # The outputs were compared above; ``_RELEASE_FIELDS`` may differ although decisions are equal.
+        # The outputs are equal, as compared above; the fields that depend on the release may differ nevertheless.
         names = [name for name in names if name not in _RELEASE_FIELDS]
         if not names:
             return []
