@@ -1,4 +1,4 @@
-"""Logs to which no other process appends, a log in memory, and the ownership of their shards, which cannot be lost."""
+"""Logs to which no other process appends, such as one in memory; ownership of their shards cannot be lost."""
 
 import itertools
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ APPENDED_MAX: Final = 10_000
 
 
 class LocalLog:
-    """The end of a ``port.NumberedLog`` to which no other process appends: this process knows all records."""
+    """Methods of a ``port.NumberedLog`` about its end, for logs to which no other process appends."""
 
     def __init__(self, number: int = 0) -> None:
         self._end = shared_waits.EndSignal(number)
@@ -38,7 +38,8 @@ class LocalLog:
 class MemoryLog(LocalLog):
     """Records in memory; nothing is durable.
 
-    They follow the records of another log, its base, up to these ends and this number.
+    The log continues another log, its base: ``base_ends`` are the ends of the base's partitions, ``base_number`` is its
+    last sequence number. The base's own records cannot be read here.
     """
 
     def __init__(self, base_ends: port.Ends | None = None, base_number: int = 0) -> None:
@@ -93,7 +94,7 @@ class SoleOwner:
         """Do nothing: no other owner exists."""
 
     def begin(self, shard: int, number: int, term: int, digest: str) -> None:
-        """Do nothing: no step of another owner has to be detected."""
+        """Do nothing: there are no steps of other owners to detect."""
 
     async def commit(self, steps: Sequence[tuple[int, Sequence[Record]]]) -> dict[int, int]:
         offsets: dict[int, int] = {}

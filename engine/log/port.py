@@ -38,7 +38,7 @@ class LogCutError(LogError):
 
 
 class LogLockedError(LogError):
-    """Another process holds the log."""
+    """Another process has locked the log."""
 
 
 class LogMixedError(LogError):
@@ -64,7 +64,7 @@ class OutcomeUnknownError(LogError):
 
 
 def behind(batch: Sequence[StoredRecord], end: int) -> int:
-    """Return the offset at which to continue reading up to ``end`` after a batch.
+    """Return the offset after a batch, from which to continue reading up to ``end``.
 
     An empty batch means that only control records of the brokers are left before ``end``.
     """
@@ -72,7 +72,7 @@ def behind(batch: Sequence[StoredRecord], end: int) -> int:
 
 
 def bounded(batch: list[StoredRecord]) -> list[StoredRecord]:
-    """Return the first records of a batch, until their values have ``READ_BYTES_MAX`` bytes or more in total."""
+    """Return the first records of a batch: as many as it takes to reach ``READ_BYTES_MAX`` bytes of values, or all."""
     size = 0
     for count, record in enumerate(batch, 1):
         size += len(record.value)

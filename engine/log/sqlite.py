@@ -136,8 +136,8 @@ class SqliteLog(local.LocalLog):
         super().__init__(files.number)
         self._loop = asyncio.get_running_loop()
         self._files = files
-        # Only the writer thread uses these two. They run ahead of ``_visible`` and ``_end``, which the event
-        # loop reads.
+        # Only the writer thread uses ``_ends`` and ``_number``. They run ahead of ``_visible`` and ``_end``, which the
+        # event loop reads.
         self._ends = files.ends
         self._number = files.number
         self._visible = dict(files.ends)
@@ -227,7 +227,7 @@ class SqliteLog(local.LocalLog):
                 return
 
     def _next(self) -> _Waiting | None:
-        """Return the next append; None at the end.
+        """Return the next append; None when the log is closed.
 
         After a failed write, test periodically whether the file can be written again, until an append arrives.
         """

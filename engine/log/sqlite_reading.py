@@ -56,7 +56,7 @@ class SqliteReader(local.LocalLog):
         return self._ends
 
     async def wait(self, after: int) -> None:
-        """Raise LogError if ``after`` is the fixed end or beyond it; it would wait forever."""
+        """Return if ``after`` is before the fixed end, otherwise raise LogError: no record will ever follow."""
         if after >= self._end.number:
             raise port.LogError("the log was opened up to a fixed number, which has been reached")
 

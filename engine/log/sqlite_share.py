@@ -11,16 +11,16 @@ from events import ids, topics
 from events.records import StoredRecord
 
 _OUTPUT: Final = re.compile(rb"\x01(\d{1,3})-\d{1,20}-\d{1,20}-\d{1,20}\x02shards/\d{1,3}\x03[^\\\x01\x02]*")
-"""Pattern of packed headers as a shard's owner writes them; its group is the number of the shard."""
+"""Pattern of the packed headers that a shard's owner writes; group 1 is the number of the shard."""
 
 _OWNER: Final = ids.SHARD_SOURCE.rpartition("/reballast/")[2].encode()
 """Rest of ``ids.SHARD_SOURCE`` in packed headers, where ``compact`` replaces ``/reballast/`` by a control byte."""
 
 
 class Portion(Struct, frozen=True):
-    """Records of a share, found among ``count`` examined records, the last of which has the number ``last``.
+    """Records of a share from one read: ``count`` records were examined, the last one has the sequence number ``last``.
 
-    ``passed`` has, by partition, the offset after the last record that was left out.
+    ``passed`` has, by partition, the offset after the last examined record that is not in the share.
     """
 
     records: list[StoredRecord]
@@ -32,10 +32,10 @@ class Portion(Struct, frozen=True):
 class Share:
     """The share of a log's records that the proof of some shards needs.
 
-    It contains all records in the shards' partitions and in topics with one partition, except works and observations.
-    It also contains records of all partitions whose headers may name an output of these shards. Other works in the
-    shards' partitions and other observations are not returned; only their checksums are compared. The shares of all
-    shards together check all records.
+    It contains the records of the shards' partitions and of topics with one partition, except works and observations.
+    It also contains each record, in any topic and partition, whose headers may name an output of these shards. The
+    other works in the shards' partitions and the other observations are not returned, but their checksums are
+    compared, so that the shares of all shards together check every record.
     """
 
     def __init__(self, shards: Collection[int]) -> None:
@@ -80,4 +80,4 @@ class Share:
 
 
 _OUTPUTS_ONLY: Final = (topics.WORKS, topics.OBSERVATIONS)
-"""Topics that no shard reads; a share contains only outputs from them."""
+"""Topics that no shard reads: a share contains only their records that may be outputs of its shards."""

@@ -49,7 +49,7 @@ CREATE TABLE IF NOT EXISTS records (
 CREATE UNIQUE INDEX IF NOT EXISTS positions ON records (slot, offset);
 """
 _SIZES: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
-"""Rows per INSERT statement."""
+"""Numbers of rows for which INSERT statements exist."""
 _AT_ONCE_MAX: Final = _SIZES[-1]
 
 _CUT_REMEDY: Final = "restore its records"
@@ -85,17 +85,17 @@ def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
             _insert(connection, rows[start : start + _AT_ONCE_MAX])
         connection.execute("COMMIT")
     except Exception:
-        # After any error, not only SQLite's: in an open transaction, later records would never be committed.
+        # Roll back after any error, not only SQLite's: in a transaction left open, later rows would not be committed.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
 
 
 def _insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
-    """Insert rows with one statement, which is filled up with rows of NULL; the statement skips these.
+    """Insert rows with one statement; rows of NULL, which it skips, fill it up to the next size in ``_SIZES``.
 
-    Statements exist only for a few numbers of rows: each keeps the values of its last execution in memory, so a
-    statement for every number would take 10 MB.
+    There are only a few sizes, because each statement keeps the values of its last execution in memory: a
+    statement for every number of rows would take 10 MB.
     """
     size = _SIZES[bisect_left(_SIZES, len(rows))]
     padding = repeat(None, (size - len(rows)) * len(_TYPES))
@@ -269,7 +269,7 @@ def rows_by_number(connection: sqlite3.Connection, after: int, limit: int) -> li
 
 
 def ends(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
-    """Return the end of each known partition; reading detects records of unknown ones."""
+    """Return the end of each partition; ignores records of unknown partitions, which reads report."""
     rows: list[tuple[int, int]] = connection.execute(_ENDS).fetchall()
     return {place_of(slot): end for slot, end in rows if _is_slot(slot)}
 

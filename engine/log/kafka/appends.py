@@ -30,12 +30,12 @@ _GROUP_RECORDS_MAX: Final = 5_000
 COMMIT_S: Final = clients.DELIVERY_S + 15.0
 """Time limit in seconds of an append or a transaction.
 
-After it the call fails; a transaction stays open until another producer with the same id ends it.
+After this time the call fails; a transaction stays open until another producer with its transactional id ends it.
 """
 
 
 class _Part(Struct):
-    """The records of one append in one partition; ``outcome`` gets their offsets, or the error."""
+    """The records of one append in one partition; the future ``outcome`` gets their offsets, or the error."""
 
     records: list[Record]
     outcome: "asyncio.Future[list[int] | Exception]"
@@ -138,8 +138,8 @@ def _indexes(batch: Sequence[Record]) -> dict[Slot, list[int]]:
 async def send(producer: clients.Producer, address: Address, batch: Sequence[Record]) -> list[int]:
     """Send records and return their offsets when all in-sync replicas have them.
 
-    The batches are built here and sent one after the other in each partition, at a tenth of the cost of
-    sending records one by one.
+    Builds the batches itself and sends the batches of a partition one after the other: this costs a tenth of
+    sending the records one by one.
     """
     sent: list[tuple[list[int], asyncio.Future[RecordMetadata]]] = []
     try:
@@ -203,7 +203,7 @@ async def commit(producer: clients.Producer, address: Address, batch: Sequence[R
 
     Cancellation waits for the outcome, because a cancelled commit continues anyway. Raises the error of the
     transaction, such as ProducerFenced. Raises KafkaTimeoutError if the transaction does not end in time; a new
-    producer with the same id must then end it.
+    producer with the same transactional id must then end it.
     """
     offsets: list[int] = []
     with anyio.CancelScope(shield=True):
@@ -219,6 +219,6 @@ async def commit(producer: clients.Producer, address: Address, batch: Sequence[R
             failure = clients.failure(producer)
             if isinstance(error, KafkaError):
                 raise
-            # aiokafka reports a transaction that failed half-way as one that was never begun.
+            # After a failure half-way aiokafka raises IllegalOperation, as if no transaction had begun.
             raise (failure or KafkaError(str(error))) from error
     return offsets

@@ -1,8 +1,9 @@
 """The order in which records get sequence numbers: no effect before its cause.
 
-An output is numbered after the step that its id names, a step after the inputs before its ``ends``. Brokers show the
-parts of a transaction one after the other, so a cause may become visible later than its effect. Such an effect stays
-without a number for as long as necessary, and so do later records of its partition; other partitions continue.
+An output gets its number after the step that its id names. A step gets its number after its inputs, which are the
+records before the offsets in its ``ends``. Brokers show the partitions of a transaction one after the other, so a cause
+may become visible later than its effect. Then the effect and all later records of its partition wait for the cause;
+other partitions continue.
 
 A record may name a cause that will never exist; such a record must not block its partition. All causes of a genuine
 record were written before the record was committed. So when this replica first sees the record, it queries up to which
@@ -36,7 +37,7 @@ _NOT_ASKED: Final[Mapping[Slot, int]] = {}
 
 
 class Partitions(Protocol):
-    """The part of a log that ``Ordering`` uses."""
+    """The methods of a log that ``Ordering`` uses."""
 
     def ends(self) -> port.Ends:
         """Return the known end of the committed records of each partition."""
@@ -56,7 +57,7 @@ class Partitions(Protocol):
 
 
 class Need(Struct, frozen=True):
-    """A cause: its partition and the offset after it; for a step, its id, because its offset is unknown."""
+    """A cause of a record: its partition and the offset after it; for a step, its id, as its offset is unknown."""
 
     slot: Slot
     end: int = 0
@@ -84,10 +85,10 @@ class _Queue(Struct):
 
 
 class _BlockingRecord(Struct):
-    """The record at ``offset``, whose causes are not numbered yet: its partition waits.
+    """The record at ``offset``, which blocks its partition because one of its causes has no number yet.
 
-    ``written`` are the ends of the partitions of its causes, including open transactions, as they were when the
-    record was first seen.
+    ``written`` has the end of the partition of each cause, open transactions included, as it was when this replica
+    first saw the record.
     """
 
     offset: int
@@ -118,7 +119,7 @@ class Ordering:
         """
         needed = sorted({slot for doubt in self._doubts.values() for slot in doubt.written})
         passed = await self._log.passed(needed)
-        # Read the ends after ``passed``, so that all records before the offsets in it are scanned.
+        # Read the ends only after the ``passed`` offsets: the scan then includes all records before these offsets.
         ends = {slot: end for slot, end in self._log.ends().items() if slot[0] in ORDER}
         start = {slot: numbered(slot) for slot in ends}
         for slot, end in ends.items():
@@ -135,7 +136,7 @@ class Ordering:
             queue.waiting.popleft()
         queue.scanned = max(queue.scanned, start)
         if slot[0] == topics.HEALTH:
-            # Reports need not wait for causes: steps do not emit them, and a member reads a work before it reports.
+            # Reports have no causes to wait for: no step emits them, and a member only reports on works it has read.
             queue.scanned = max(queue.scanned, end)
         last = min(end, queue.scanned + _SCANNED_MAX)
         while queue.scanned < last:
@@ -245,13 +246,13 @@ class _Plan:
         return at >= self._ends.get(need.slot, 0) and self._read(need.slot) >= need.end
 
     def _read(self, slot: Slot) -> int:
-        """Return the offset up to which a partition is scanned, past control records after its last record."""
+        """Return the offset up to which a partition is scanned; includes control records after its last record."""
         queue = self._queues.get(slot)
         scanned = queue.scanned if queue is not None else 0
         return max(scanned, self._passed.get(slot, 0)) if scanned >= self._ends.get(slot, 0) else scanned
 
     def _break_cycle(self) -> bool:
-        """Let one record pass if several wait for one another; genuine records never do, so one of them is forged."""
+        """If records wait for one another in a cycle, let one pass; only forged records can cause a cycle."""
         for first in self._slots:
             slot: Slot | None = first
             visited: set[Slot] = set()

@@ -111,7 +111,7 @@ def producer(address: Address, transactional_id: str | None = None) -> Producer:
 
 
 class SharedProducer:
-    """A producer without transactions for many tasks, started when it is first used, and again after failures."""
+    """A producer without transactions that many tasks share. It starts at its first use, and again after a failure."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
@@ -155,7 +155,7 @@ async def start(client: _Client) -> _Client:
 
 
 async def load_metadata(consumer: Consumer, partitions: Iterable[TopicPartition]) -> None:
-    """Load the metadata of all topics by parallel calls; in one call the consumer would pause after each new topic.
+    """Load the metadata of all topics by parallel calls; a single call would pause after each topic unknown so far.
 
     Raises KafkaError if the brokers do not answer.
     """
@@ -184,7 +184,7 @@ async def stop(producer: Producer) -> None:
 
 
 async def close(consumer: Consumer) -> None:
-    """Stop a consumer, even if no broker responds; errors of Kafka and requests that aiokafka cancels are ignored."""
+    """Stop a consumer, even if no broker responds; ignore errors of Kafka and cancellations of aiokafka's requests."""
     closing = asyncio.ensure_future(consumer.stop())
     with anyio.CancelScope(shield=True):
         await asyncio.wait([closing])
@@ -233,7 +233,10 @@ def converted(failure_text: str) -> Generator[None]:
 
 
 def chosen_ms(variable: str, otherwise: int) -> int:
-    """Return the milliseconds in an environment variable, by default ``otherwise``; raises LogError if not positive."""
+    """Return the milliseconds in an environment variable, or ``otherwise`` if it is unset.
+
+    Raises LogError unless the value is positive.
+    """
     text = os.environ.get(variable, str(otherwise))
     if not text.isdecimal() or not int(text):
         raise port.LogError(f"{variable} is {text!r}; write milliseconds, for example {otherwise}")

@@ -37,7 +37,7 @@ Row = tuple[int, int, int]
 
 
 class State(Struct, frozen=True):
-    """How far the extents of a file follow the topic ``sequence``.
+    """The position in the topic ``sequence`` up to which the file has the extents.
 
     ``next`` is the next number to assign, ``by`` the replica that wrote the last extents, ``count`` the number of
     extents. ``read`` is the next offset to read in the topic, ``record`` the value of the record before it.

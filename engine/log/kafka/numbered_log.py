@@ -32,13 +32,13 @@ _SILENCE_S: Final = 0.1
 """Seconds that other replicas wait before one extends the sequence instead of the replica that did so last."""
 
 _STALLED_S: Final = 0.02
-"""Interval for checking whether a cause has become visible while no other record can be numbered."""
+"""Seconds between two checks for newly visible causes, while all unnumbered records wait for causes."""
 
 _UNSEEN_S: Final = 0.05
-"""Seconds after which a replica checks whether offsets exist that extents name but that it has not received."""
+"""Seconds to wait for records that extents name and that have not arrived, before checking whether they exist."""
 
 _REFUSED_WITHIN: Final = 64
-"""Maximum distance in offsets from refused extents to the refusing record; a later refusal has no effect."""
+"""A record of the topic ``sequence`` can refuse extents at most this many offsets before it; older ones stay valid."""
 
 _UNNUMBERED_S: Final = 5.0
 """Seconds that a replica which does not extend the sequence waits for another one to do so."""
@@ -67,8 +67,8 @@ class KafkaLog:
         self._extent_file: extents.ExtentFile | None = None
         self._sequence = sequence.Sequence()
         self._is_putting = False
-        # Unapplied records of the sequence. ``_refused`` maps offsets of refused records to ``first`` of the refusing
-        # record.
+        # Unapplied records of the topic ``sequence``. ``_refused`` maps the offset of each refused record to the number
+        # ``first`` in the record that refuses it.
         self._waiting: deque[sequence.Pending] = deque()
         self._fetched = 0
         self._refused: dict[int, int] = {}
@@ -226,7 +226,7 @@ class KafkaLog:
                 self._refused.setdefault(offset, refusing.first)
 
     def _take(self, left: int) -> None:
-        """Apply all waiting records but the last ``left``; stop at extents whose records have not all arrived."""
+        """Apply all waiting records except the last ``left``; stop at extents whose records have not all arrived."""
         number, read = self._end.number, self._read
         while len(self._waiting) > left:
             pending = self._waiting[0]
@@ -297,7 +297,7 @@ class KafkaLog:
         """Write the extents that are only in memory to the file."""
         if self._extent_file is not None and not self._is_putting and self._sequence.unwritten_count():
             self._is_putting = True
-            # Shielded: cancelling does not stop the thread, and to write the same extents again would fail.
+            # Shielded: cancellation does not stop the thread, and writing the same extents a second time would fail.
             await asyncio.shield(asyncio.create_task(self._write_extents(self._extent_file)))
 
     async def _write_extents(self, extent_file: extents.ExtentFile) -> None:
@@ -347,7 +347,7 @@ class KafkaLog:
         planned = await self._ordering.plan(self._sequence.end)
         ends, refused = [(stretch.slot, stretch.end) for stretch in planned], self._refusing
         appended = sequence.extents(self._sequence, self._by, ends, refused)
-        # Extents that are read but not applied come first: unless they are refused, the new ones would have no effect.
+        # Unless refused, extents that were read but not applied precede new ones, which would then have no effect.
         if not appended.extents or self._waiting:
             return False
         (stored,) = await self._followed.append([sequence.record(appended)])

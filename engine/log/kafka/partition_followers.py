@@ -1,4 +1,4 @@
-"""Follow partitions: receive their new records, know their ends, and wait for more.
+"""Follow partitions: receive new records, track the ends of the partitions, and wait for more records.
 
 ``FollowedLog`` is the log of a worker or of the members. It holds the newest records of each followed
 partition in memory and reads older ones from the brokers. Offsets have gaps, because transactions write
@@ -114,7 +114,7 @@ class FollowedLog:
         """Read records; raises LogError if the brokers do not answer, LogCutError if the records were deleted."""
         slot = (topic, partition)
         if start < self._firsts.get(slot, 0):
-            # Ask again: deleted records may have been restored.
+            # Query the first offset again: an operator may have restored deleted records.
             self._firsts[slot], _ = await self._ranges.bounds(slot)
             if start < self._firsts[slot]:
                 raise range_reads.not_kept(slot, start)
@@ -141,7 +141,7 @@ class FollowedLog:
         return self._visible
 
     def known_end(self, slot: Slot) -> int:
-        """Return the known end of a partition; if all records were deleted, its first offset."""
+        """Return the known end of a partition; its first offset if all its records were deleted."""
         return max(self._visible.get(slot, 0), self._firsts.get(slot, 0))
 
     async def passed(self, slots: Sequence[Slot]) -> dict[Slot, int]:

@@ -1,7 +1,7 @@
 """Read a partition from any offset: records older than those that a process has in memory.
 
-One consumer reads one range at a time. Records fetched beyond the requested ones are kept as one chunk per
-partition, so reading several partitions alternately takes one fetch per chunk, not one per read.
+One consumer reads one range at a time. A fetch may return more records than requested. All of them are kept, as one
+chunk per partition, so reads that alternate between partitions take one fetch per chunk, not one per read.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ from events.records import StoredRecord
 
 _CHUNK_RECORDS: Final = 2_000
 _CHUNKS_BYTES_MAX: Final = 128 * 1024 * 1024
-"""Total bytes of the record values in all chunks beyond which the chunks that were fetched first are dropped."""
+"""Maximum bytes of the record values in all chunks together; beyond it the chunks fetched first are dropped."""
 
 _POLL_RECORDS: Final = 50
-"""Records taken from the client at once: few, because their sizes are known only then."""
+"""Records taken from the client at once. A small number, because their sizes are unknown until they are taken."""
 
 _WAIT_MS: Final = 500
 _READ_S_MAX: Final = 30.0

@@ -27,7 +27,7 @@ SLOTS: Final[tuple[Slot, ...]] = tuple(
 """The partitions whose records get numbers."""
 
 EXTENTS_KEPT: Final = 65_536
-"""Number of extents that stay in memory although the file has them; between two cleanups up to twice as many."""
+"""Number of extents that stay in memory after they are written to the file; up to twice as many between cleanups."""
 
 _RANGES_READ_MAX: Final = 256
 
@@ -135,8 +135,8 @@ def read(record: StoredRecord) -> Extents | None:
 class Sequence:
     """Maps offsets of partitions to numbers, for all applied extents.
 
-    The newest extents are in memory; an ``extent_file`` stores all except the last ones. A lookup of
-    an older extent reads the file and blocks meanwhile.
+    The newest extents are in memory; an ``extent_file`` has all extents but those added since its last write. A lookup
+    of an extent that is not in memory reads the file and blocks meanwhile.
     """
 
     def __init__(self, extent_file: ExtentFile | None = None) -> None:
@@ -281,7 +281,7 @@ def extents(
 ) -> Extents:
     """Return extents for all unnumbered offsets before these ends, in the order of the ends.
 
-    A partition may occur several times.
+    ``ends`` may have several entries for a partition; each one gives an extent.
     """
     reached: dict[Slot, int] = {}
     added: list[Extent] = []

@@ -1,7 +1,7 @@
 """Assignment of shards to workers by a Kafka consumer group.
 
-The group fetches nothing and commits no offsets. It only determines which worker should try to own a shard; the
-worker that started the shard's transactional producer last owns it.
+The group fetches nothing and commits no offsets. It only determines which worker should try to own a shard. The actual
+owner is the worker that started the shard's transactional producer last.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _log = diagnostics.logger(__name__)
 
 
 class Assignment:
-    """Whenever the shards change that this worker should own, calls ``on_change`` with them."""
+    """Calls ``on_change`` with the shards that this worker should own, whenever these shards change."""
 
     def __init__(self, address: Address, on_change: Callable[[frozenset[int]], None]) -> None:
         self._address = address
@@ -69,7 +69,7 @@ class _Listener(ConsumerRebalanceListener):
         self._on_change = on_change
 
     def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:
-        """Do nothing: this worker owns revoked shards until the next owner fences it, so no shard is without owner."""
+        """Do nothing: a worker owns a revoked shard until the next owner fences it, so each shard has an owner."""
 
     def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         self._consumer.pause(*assigned)

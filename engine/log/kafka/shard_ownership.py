@@ -1,11 +1,11 @@
 """Ownership of shards on Kafka: one producer per shard, with the shard's name as transactional id.
 
-Starting the producer fences the former owner and ends that owner's open transaction; the former owner's committed
-steps can be read once everything that is written in the shard's decisions is visible. A step is one transaction.
+A step is one transaction. Starting the producer fences the former owner and ends that owner's open transaction. When
+all records in the shard's partition of ``decisions`` are visible, the new owner can read the former owner's steps.
 
-In addition, an owner detects steps of other owners, in case the brokers allow two writers. Between two of the owner's
-own steps there is only a control record; the owner reads all other records there. If one of them is another owner's
-step that continues the shard's chain, the ownership ends.
+In addition, an owner detects steps of other owners, in case the brokers allow two writers. Normally only a control
+record lies between two steps of the owner. The owner reads any other record there: if it is another owner's step that
+continues the shard's chain, the ownership ends.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ _CHECK_S: Final = 1.0
 """Seconds between two checks for other owners' writes; the owner's own commits detect them earlier."""
 
 _HIDDEN_S: Final = 0.02
-"""Seconds between two queries while records of a shard's decisions are not visible yet."""
+"""Seconds between two queries while an open transaction hides records in a shard's decisions."""
 
 _LEFT_S: Final = 1.0
 """Seconds of waiting after which the former owner's transaction counts as abandoned."""
@@ -76,8 +76,8 @@ class Shards:
         self._clock_ms = clock_ms
         self._owned: dict[int, _Owned] = {}
         self._checked_s = 0.0
-        # For each output partition whose newest records are hidden by an open transaction: the visible end, and since
-        # when this end has not moved (infinity once this owner has ended its own shards' transactions there).
+        # Output partitions whose newest records an open transaction hides: the visible end, and since when it has not
+        # moved. The time is infinity once this owner has ended its own shards' transactions in the partition.
         self._hidden: dict[Slot, tuple[int, float]] = {}
         # Whether all records that this owner has committed were visible at a check after the last commit.
         self._is_settled = True
@@ -104,8 +104,8 @@ class Shards:
     async def release(self, shards: Iterable[int]) -> None:
         released = {shard: self._owned.pop(shard) for shard in list(shards) if shard in self._owned}
         await asyncio.gather(*(clients.stop(owned.producer) for owned in released.values()))
-        # Otherwise the next owner's inputs would fill this worker's memory, and a later takeover by this worker would
-        # take records from memory that the brokers have deleted.
+        # Stop receiving inputs of released shards: they would fill this worker's memory, and a later takeover could
+        # read records from memory that the brokers have deleted.
         await self._log.unfollow(_own_inputs(released))
 
     def begin(self, shard: int, number: int, term: int, digest: str) -> None:
@@ -154,8 +154,8 @@ class Shards:
         Raises LogError if they do not answer.
         """
         now_s = asyncio.get_running_loop().time()
-        # Not during a commit: this owner's new step, which ``end`` does not count yet, would look like that of another
-        # owner.
+        # Not during a commit: this owner's new step is after ``end`` until the commit returns, so the check would take
+        # it for a step of another owner.
         if now_s - self._checked_s < _CHECK_S or not self._owned or self._is_committing:
             return
         self._checked_s = now_s
@@ -199,14 +199,14 @@ class Shards:
             return
         _log.warning("ending transactions that brokers left open", partitions=len(stuck))
         await self._commit_empty_of_all(stuck)
-        # This does not end transactions of other owners or foreign producers, so try only once per visible
-        # end.
+        # What is still hidden belongs to other owners or producers, whose transactions this owner cannot end: do not
+        # try again at the same visible end.
         self._hidden |= {slot: (ends[slot], math.inf) for slot in stuck}
 
     async def _commit_empty_of_all(self, slots: Sequence[Slot]) -> None:
         """End open transactions of all owned shards in these partitions; raises OwnershipLostError or LogError."""
         shards = list(self._owned)
-        # Wait for all of them: a transaction that continued would fail the next step of its shard.
+        # Wait for all, also if one fails: a transaction that is still open would make its shard's next step fail.
         outcomes = await asyncio.gather(
             *(
                 self._commit_empty(shard, [slot for slot in slots if _may_write(shard, slot)])
@@ -237,10 +237,10 @@ class Shards:
         self._owned[shard] = _Owned(producer, chain.Chain(shard), 0)
 
     async def _visible_ends(self, shards: Sequence[int]) -> dict[Slot, int]:
-        """Return the ends of the shards' decisions once all records written there are visible.
+        """Wait until all records written to the shards' decisions are visible; return the ends of these partitions.
 
-        An owner that started before that would miss the last steps of its predecessor, and would decide their inputs
-        again. Raises LogError if records stay hidden, for example by a foreign transaction that is left open.
+        An owner that started earlier would miss the last steps of its predecessor and decide their inputs again. Raises
+        LogError if records stay hidden, for example by a foreign transaction that is left open.
         """
         slots = _decisions(shards)
         hidden: list[Slot] = []
@@ -309,7 +309,7 @@ class Shards:
 
 
 def _inputs(shards: Iterable[int]) -> list[Slot]:
-    """Return the partitions that an owner of these shards follows."""
+    """Return the input partitions that an owner of these shards follows."""
     return [(topic, 0) for topic in topics.FACT_TOPICS] + _own_inputs(shards)
 
 

@@ -1,4 +1,4 @@
-"""Topics beside the log: snapshots of shards, and lines such as signed checkpoints.
+"""Topics that are not part of the log: snapshots of shards, and lines such as signed checkpoints.
 
 Snapshots are in a compacted topic with one partition per shard, readable by every worker. A snapshot is written as
 pieces, followed by a head that describes them. Snapshots alternate between two sets of keys, so compaction deletes
@@ -32,9 +32,9 @@ _HEAD: Final = "head"
 
 
 class _Head(Struct, frozen=True):
-    """Description of a snapshot.
+    """Description of a snapshot, written after its pieces.
 
-    Its pieces begin at offset ``first`` and end before the head; their keys begin with ``turn``.
+    The pieces begin at offset ``first`` and end before the head; their keys begin with ``turn``.
     """
 
     number: int
@@ -89,7 +89,7 @@ class SnapshotTopic:
         self.is_shared = False
 
     def of(self, shards: Sequence[int]) -> Sequence[tuple["ShardSnapshots", list[int]]]:
-        """Return a storage for each shard, with a list of this shard only: no snapshot covers several shards."""
+        """Return a storage for each shard, paired with a list of only that shard: no snapshot covers several shards."""
         return [(ShardSnapshots(self, shard), [shard]) for shard in shards]
 
     async def records(self, shard: int, start: int, end: int) -> list[StoredRecord]:

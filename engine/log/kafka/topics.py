@@ -23,7 +23,10 @@ from events import topics
 SNAPSHOTS: Final = "snapshots"
 LIMIT_SETTING: Final = "transaction.max.timeout.ms"
 FOREIGN_MS_MAX: Final = 60_000
-"""Highest ``LIMIT_SETTING`` without a warning, in milliseconds; no healthy producer's transaction takes longer."""
+"""Highest value of the broker setting ``LIMIT_SETTING`` without a warning, in milliseconds.
+
+No transaction of a healthy producer takes longer.
+"""
 
 _REPLICAS: Final = 3
 _IN_SYNC: Final = 2
@@ -228,7 +231,7 @@ _COMPACTED: Final = {
     "max.compaction.lag.ms": str(3_600_000),
     "message.timestamp.type": "LogAppendTime",
 }
-"""Settings of the compacted topic: it is compacted early, so that a search for the newest snapshot reads little.
+"""Settings of the topic of snapshots, which is compacted early, so that a search for the newest one reads little.
 
 ``shard_ownership.check_clock`` needs the brokers' timestamps.
 """
