@@ -54,7 +54,7 @@ from events.validation import manifests
 from projections import as_of_views
 
 if TYPE_CHECKING:
-    # Import this module for types only: loading it takes a tenth of the start-up time, and few servers need it.
+    # Import this module for types only: loading it takes a tenth of the start-up time, and most servers do not need it.
     from engine.process import observer_service
 
 _ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104  # compared with, not listened on
@@ -165,7 +165,7 @@ async def serve(options: Options) -> None:
 async def _control(
     parts: services.Services, kube_application: kube_app.KubeApplication, options: Options
 ) -> None:
-    """Run the controllers that use the write API, and send the shared keys to other replicas of a log on Kafka."""
+    """Run the controllers that use the write API; on Kafka also answer other replicas' requests for the shared keys."""
     access = Access(parts, kube_application.plane, parts.write_api, clock_ms)
     await asyncio.gather(
         autoscaling.Autoscaling(access).run(),
@@ -230,7 +230,7 @@ def _endpoint(
 
 @contextlib.asynccontextmanager
 async def _running(options: Options) -> AsyncGenerator[Replica]:
-    """Run the parts behind the server (log, views, members, perhaps a worker) until the block ends."""
+    """Run log, views, members and, depending on the options, a worker, until the block ends; yield the replica."""
     if options.log is None:
         observes = options.observed is not None
         async with installation.opened(options.directory, options.members, observes=observes) as running:
@@ -332,7 +332,7 @@ def _services(
 
 
 def _observer(running: Replica, options: Options) -> "observer_service.Observing | None":
-    """Prepare the observer of another control plane, and export its metrics; None if none is observed."""
+    """Create the observer of another control plane and export its metrics; None if the options name none."""
     if options.observed is None:
         return None
     alone_in = options.directory if options.log is None else None
@@ -351,7 +351,7 @@ def _announce(options: Options, endpoint: endpoints.Endpoint, lost_ports: Sequen
 
 
 def _drills(parts: services.Services, running: Replica, options: Options) -> periodic_drills.Drills | None:
-    """Prepare periodic drills, and export their metrics; None if there are none."""
+    """Create the periodic drills and export their metrics; None if the options turn them off."""
     if not options.drill_every_s:
         return None
     periodic = periodic_drills.Drills(
@@ -362,7 +362,7 @@ def _drills(parts: services.Services, running: Replica, options: Options) -> per
 
 
 def _listen_again(host: str, port: int, kept: int) -> socket.socket:
-    """Listen on ``port``; if that is 0, on the port of the last run (``kept``) if it is free, else on any."""
+    """Listen on ``port``; for 0, on the port of the last run (``kept``), or on any port if that one is taken."""
     if not port and kept:
         with contextlib.suppress(OSError):
             return http_server.listen(host, kept)

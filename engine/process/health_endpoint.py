@@ -30,7 +30,7 @@ async def watched(
 ) -> AsyncGenerator[None]:
     """Serve a health endpoint until the block ends.
 
-    ``reasons`` returns why the process is not ready. Raises OSError if the port is taken.
+    ``reasons`` returns the reasons why the process is not ready. Raises OSError if the port is taken.
     """
     with listen(watch) as listening:
         async with loop_lag.measured() as lag:

@@ -41,13 +41,13 @@ class Installation(replica.Replica):
         self.collectors.append(worker_metrics.WorkerMetrics(self.worker, log))
 
     def faults(self) -> list[str]:
-        """Return why writes or reads fail now; empty if neither do."""
+        """Return the reasons why writes or reads fail now; empty if both work."""
         return [*([self._file.fault] if self._file.fault else []), *super().faults()]
 
     async def await_idle(self) -> None:
-        """Return when nothing waits: all inputs are decided, all works applied by members, and all records folded."""
+        """Return when all inputs are decided, members have applied all works, and the views have folded all records."""
         while True:
-            # Polling: several parts are awaited, and none of them can signal that all are done.
+            # Poll: the call waits for several parts, and no part can signal that all of them are done.
             while self._is_behind():  # noqa: ASYNC110
                 await asyncio.sleep(0.001)
             number = self.log.last_number()
@@ -59,7 +59,7 @@ class Installation(replica.Replica):
         return self.worker.is_behind() or self.members.is_behind()
 
     async def drain(self) -> None:
-        """Decide and fold waiting inputs within the deadline, then store a snapshot."""
+        """Decide waiting inputs, store a snapshot and wait for the views to fold all records, within one deadline."""
         try:
             with anyio.fail_after(DRAIN_SECONDS):
                 while self.worker.is_behind():
@@ -78,7 +78,7 @@ async def opened(
     """Open the log in a directory and run all parts on it until the block ends.
 
     ``observes``: the log is for observations of another control plane. Raises port.LogLockedError if another process
-    holds the log, port.LogMixedError if the log was used differently before.
+    has locked the log, port.LogMixedError if the log has objects of the other use.
     """
     interpreter_settings.tune()
     log = await sqlite.SqliteLog.open(directory, synchronous=synchronous)
@@ -99,7 +99,7 @@ async def opened(
 
 
 async def _check_use(log: sqlite.SqliteLog, *, observes: bool) -> None:
-    """Raise port.LogMixedError if this use would mix observations of another control plane with own objects."""
+    """Raise port.LogMixedError if one log would get both own objects and observations of another control plane."""
     recorded = {topic for (topic, _partition), end in log.ends().items() if end}
     first = await log.read(topics.OBSERVATIONS, 0, 0, 1)
     # This topic also has the Events that clients write. A server that observes refuses such Events, so they occur only

@@ -17,7 +17,7 @@ _FREED_BYTES_MAX: Final = 1 << 20
 
 
 def collect_rarely() -> None:
-    """Make garbage collections rare during imports, which leave no garbage and then take a tenth less time."""
+    """Make garbage collections rare: imports, which leave no garbage, then take a tenth less time."""
     gc.set_threshold(*_LOADING_THRESHOLDS)
 
 

@@ -1,4 +1,4 @@
-"""Ports that the server of a data directory used last, so that open pages and kubeconfigs work after a restart."""
+"""Ports that a data directory's server used last. Their reuse keeps web pages and kubeconfigs valid after a restart."""
 
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias

@@ -27,7 +27,7 @@ class LogInquiry:
         self._place = log_locations.of_server(directory, where)
 
     async def explain(self, key: str, number: int | None) -> explanation_types.Explained | None:
-        """Explain a binding's newest decision, or the newest up to sequence number ``number``; None without one."""
+        """Explain the newest decision on a binding, up to a sequence number if it is given; None if there is none."""
         return await self._read(lambda log: explanation.explain(log, key, number))
 
     async def verify(self, *, views: bool = False) -> verification.Report:
@@ -58,7 +58,7 @@ class LogInquiry:
 
 
 async def _differing_tables(log: port.NumberedLog, path: Path) -> dict[str, str]:
-    """Return the differences of the views in a file, by table; raises ProjectionError."""
+    """Return the differences between the views in a file and the log, by table; raises ProjectionError."""
     reader = await asyncio.to_thread(store.Reader, path)
     try:
         return await view_verification.differing(log, reader, manifests.check)

@@ -31,7 +31,7 @@ SOURCE: Final = "/observed/"
 """Prefix of the CloudEvents source of observed events; the name of the control plane follows."""
 
 _GATHER_WITH_SCHEDULER_S: Final = 0.001
-"""Seconds for which changes are gathered if this process also schedules: decisions wait for the changes."""
+"""Seconds for which changes are gathered if this process also schedules; short, since decisions wait for them."""
 
 _FATAL: Final = (port.LogCorruptedError, port.LogCutError, port.LogMixedError)
 _log = diagnostics.logger(__name__)
@@ -48,7 +48,7 @@ def identity_of(directory: Path | None) -> str:
 
 
 class Scheduling(Struct, frozen=True):
-    """Settings of a scheduler: the bindings' ``schedulerName``, the namespace of its Lease, and its rate limit."""
+    """Settings of a scheduler: the ``schedulerName`` of its bindings, its Lease's namespace, and its rate limit."""
 
     name: str
     namespace: str
@@ -156,7 +156,7 @@ class Observing(Collector):
         )
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Observe until the process stops; after a failed read or append begin again with the state in the log.
+        """Observe until the process stops; after a failed read or append rebuild the state from the log and continue.
 
         Raises the errors of ``_FATAL`` in an ExceptionGroup.
         """
@@ -172,7 +172,7 @@ class Observing(Collector):
                     # log.
                     _log.warning("observing stalled", reason=_reason(group))
                     self._begin()
-                # Wait here and not in the handler: ``except*`` would wrap a cancellation in an ExceptionGroup.
+                # Wait outside the handler: in it, ``except*`` would wrap a cancellation in an ExceptionGroup.
                 with anyio.move_on_after(port.AFTER_FAILURE_S):
                     await stopping.wait()
         finally:

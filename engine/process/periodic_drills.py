@@ -29,7 +29,7 @@ _log = diagnostics.logger(__name__)
 class Drills(Collector):
     """Predicts the failure of each cluster, zone, region and provider in turn, every ``every_s`` seconds.
 
-    ``latest`` gets the results.
+    ``latest`` receives the results of each drill.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Drills(Collector):
         self._clock_ms = clock_ms
 
     async def run(self) -> None:
-        """Drill until the process stops; a failed drill is logged and keeps the results of the last one."""
+        """Drill until the process stops; a failed drill is logged, and the results of the previous drill remain."""
         stopping = self._reads.stopping
         while not stopping.is_set():
             try:
@@ -66,7 +66,7 @@ class Drills(Collector):
             question = Question(began_ms=began_ms, failures=outage.failures, number=number)
             prediction = _PREDICTION.decode(await self._planner.predict(question, lambda _: None))
             results.append(drills.result(outage, prediction))
-            number = prediction.number  # one number for all questions: they share the rebuilt engine
+            number = prediction.number  # all questions use one number, so they share the rebuilt engine
         self._latest.results, self._latest.ended_ms = results, self._clock_ms()
         lost = [f"{result.outage.domain} {result.outage.name}" for result in results if result.missing]
         _log.info("drill finished", failures=len(results), not_absorbed=lost)

@@ -25,9 +25,9 @@ _REPORT_S: Final = 0.05
 
 
 class Progress(Struct, frozen=True):
-    """Progress of a proof: ``records`` is the last number that the slowest process has read, ``until`` the last of all.
+    """Progress of a proof: ``records`` is the last sequence number that all processes have read.
 
-    ``steps`` is the number of steps that all processes have read.
+    ``until`` is the last number to read. ``steps`` is the total number of steps that the processes have read.
     """
 
     records: int
@@ -52,7 +52,7 @@ class _Part(Struct, frozen=True):
 
 
 class EmptyScopeError(ValueError):
-    """The log has no numbers in the part to prove."""
+    """The log has no records in the part to prove."""
 
 
 def verify(
@@ -134,7 +134,7 @@ def _result(future: Future[_Result]) -> _Result:
 
 
 def _collect(readings: "Queue[_Reading]", reached: dict[int, tuple[int, int]]) -> None:
-    """Update ``reached`` with the progress that the processes have reported; wait up to ``_POLL_S`` for some."""
+    """Update ``reached`` with the progress that processes have reported; wait at most ``_POLL_S`` for a report."""
     try:
         index, number, steps = readings.get(timeout=_POLL_S)
         while True:

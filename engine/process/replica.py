@@ -21,7 +21,7 @@ def clock_ms() -> int:
 
 
 class Replica:
-    """A log, its views in a directory, and members on it; the creator runs them.
+    """A log, its views in a directory, and its simulated members; the code that creates a replica also runs them.
 
     ``collectors`` have the Prometheus metrics of these parts; call their ``collect`` on the event loop.
     """
@@ -40,13 +40,13 @@ class Replica:
         self.collectors: list[Collector] = []
 
     def faults(self) -> list[str]:
-        """Return why writes or reads fail now; empty if neither do."""
+        """Return the reasons why writes or reads fail now; empty if both work."""
         return [self.views.refusal] if self.views.refusal else []
 
     async def wait_ready(self) -> None:
         """On a new log, wait until the views contain the members' clusters, so that clients can use them immediately.
 
-        On an existing log return at once, because rebuilding the members takes longer.
+        On an existing log return at once: the members then take longer, since they are rebuilt from the log first.
         """
         if not self.log.ends().get((topics.CLUSTERS, 0)):
             await self.members.wait_joined()

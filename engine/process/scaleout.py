@@ -55,7 +55,7 @@ class OwningWorker:
         self.log.wake()
 
     def is_ready(self) -> bool:
-        """Whether the worker has an assignment, owns all its shards, and its last turn succeeded."""
+        """Whether the worker has an assignment of shards, owns all of them, and its last turn succeeded."""
         return self._is_assigned and self.worker.is_steady()
 
     def reasons(self) -> list[str]:

@@ -71,7 +71,7 @@ def load_or_create(directory: Path) -> Keys:
 async def share(
     directory: Path, write_api: WriteApi, views: Views, *, answer_seconds: float = ANSWER_SECONDS
 ) -> None:
-    """Get the shared keys from another replica; publish own keys if the log names none or no replica answers."""
+    """Get the shared keys from another replica; publish own keys if none are published or no replica answers."""
     stored = ProjectedObjects(views)
     try:
         own = await asyncio.to_thread(load_or_create, directory)
@@ -106,13 +106,13 @@ async def answer(reads: ReadSide, write_api: WriteApi, directory: Path) -> None:
 
 
 async def _publish(write_api: WriteApi, own: Keys, instead: str) -> str:
-    """Publish ``own`` keys unless others than ``instead`` are published; return the published fingerprint."""
+    """Publish ``own`` keys as ``_Publication`` does; return the fingerprint that is published afterwards."""
     outcome = await _change(write_api, rights_checks.KEYS, _Publication(own, instead))
     return str(_data(outcome).get("fingerprint"))
 
 
 class _Publication(Struct, frozen=True):
-    """Publish ``own`` keys unless other keys are published; keys with the fingerprint ``instead`` are replaced."""
+    """Publish ``own`` keys if no keys are published, or to replace keys with the fingerprint ``instead``."""
 
     own: Keys
     instead: str
@@ -136,7 +136,7 @@ class _Request(Struct, frozen=True):
 
 
 class _SealedAnswer(Struct, frozen=True):
-    """Add the sealed answer to a request; it fails if the request has been deleted."""
+    """Add the sealed answer to a request; the edit fails if the request has been deleted."""
 
     text: str
 

@@ -12,7 +12,7 @@ from typing import Final
 from engine.http import server as http_server
 
 END_SECONDS: Final = 15
-"""Seconds after a stop signal at which the process is ended even if it is not done.
+"""Seconds after a stop signal at which the process is ended even if it has not finished.
 
 Otherwise a process whose brokers do not respond would wait forever.
 """

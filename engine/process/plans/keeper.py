@@ -38,7 +38,7 @@ _log: Final = diagnostics.logger("plans")
 
 
 def main() -> None:
-    """Answer questions, whose sockets arrive at standard input, until the input ends or no question comes for too long.
+    """Answer questions, whose sockets arrive at standard input, until the input ends or the idle time is over.
 
     The process has one argument: the maximum idle time in seconds.
     """
@@ -67,7 +67,7 @@ class _EngineCopy:
     async def prepare(self, request: protocol.Request) -> Fork:
         """Return the engine for a question; raises the log's errors.
 
-        The engine of the last question is advanced if the number is later; for an earlier number, a new one is built.
+        For a number later than that of the last question, advance its engine; for an earlier number, build a new one.
         """
         basis, question = request.location, request.question
         async with log_locations.snapshots(basis) as snapshots, log_locations.opened(basis) as log:
@@ -166,7 +166,7 @@ def _answer_with(
     request: protocol.Request,
     predict: Callable[[], Awaitable[Prediction]],
 ) -> None:
-    """Send the prediction for a request, or the reason why it failed; ``fork`` reads the log of the request."""
+    """Send the result of ``predict``, or the reason why it failed; the engine ``fork`` reads the log of the request."""
 
     async def predicted() -> bytes:
         async with log_locations.opened(request.location) as log:
@@ -188,7 +188,7 @@ def _failure(error: Exception) -> bytes:
 
 
 def _progress(connection: socket.socket) -> Callable[[int], None]:
-    """Return a function that sends the virtual time that has passed, but at most a few times a second."""
+    """Return a function that sends the virtual time that has passed in milliseconds, at most a few times a second."""
     last_s = 0.0
 
     def send(passed_ms: int) -> None:

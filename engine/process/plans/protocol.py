@@ -1,4 +1,4 @@
-"""Encoding of a question and of its answer; the package describes the protocol."""
+"""Encoding of a question and of its answer; the docstring of the package describes the protocol."""
 
 import asyncio
 import socket
@@ -18,7 +18,7 @@ READ_BYTES: Final = 1 << 20
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """A question about a log."""
+    """A question about the log at a location."""
 
     location: LogLocation
     question: Question

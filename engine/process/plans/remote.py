@@ -22,7 +22,7 @@ from engine.simulation import listed_statuses, specs
 _STOPPED: Final = "the process of the plan ended early; see the server log"
 _BUSY: Final = "too many plans are waiting; try again when one is done"
 _TRIES: Final = 2
-"""Number of attempts: the process may end after its idle time while a question is sent, so try twice."""
+"""Number of attempts per question: the process may end, after its idle time, just while a question is sent."""
 
 _IDLE_S: Final = 120.0
 """Seconds without a question after which the process ends."""
@@ -51,7 +51,7 @@ class PlanProcesses:
         self._statuses = statuses
         self._idle_s = idle_s
         self.keeper: Keeper | None = None
-        # Starting a process blocks, so it happens in threads.
+        # A lock for threads: ``predict`` starts the process in worker threads, because that blocks.
         self._lock = threading.Lock()
 
     async def predict(self, question: Question, progress: Callable[[int], None]) -> bytes:
@@ -85,7 +85,7 @@ class PlanProcesses:
             return self.keeper
 
     def _replace(self, keeper: "Keeper") -> None:
-        """End this process; the next prediction starts another one."""
+        """End the process of ``keeper``; the next prediction starts another one."""
         with self._lock:
             if self.keeper is keeper:
                 self.keeper = None
@@ -107,7 +107,7 @@ class Keeper:
 
     def __init__(self, idle_s: float) -> None:
         self._control, child_end = socket.socketpair()
-        # The process takes no questions while it prepares the engine, and the socket buffers some hundred only.
+        # Never block: the process takes no questions while it prepares the engine, and the buffer may be full.
         self._control.settimeout(0)
         with child_end:
             # A session of its own, so that Ctrl-C in the terminal signals only the parent.

@@ -1,4 +1,4 @@
-"""The projections in a child process beside the process that holds the log.
+"""The projections in a child process beside the process that owns the log.
 
 Folding takes as much processor time as deciding, and one Python interpreter uses one core. ``child`` is
 the child: it reads the log's file up to the announced end and folds it. ``remote`` is the parent's side: it

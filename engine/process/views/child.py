@@ -40,7 +40,7 @@ def main(directory: Path) -> None:
 
 @contextlib.contextmanager
 def _only_child(directory: Path) -> Generator[None]:
-    """Hold the lock of the views, and wait for it: the child of a killed parent keeps it until its batch is written."""
+    """Wait for the lock of the views and hold it: the child of a killed parent keeps it until its batch is written."""
     with private_files.opened(directory / _LOCK_FILE) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -92,7 +92,7 @@ async def _fold_and_report(log: runner.Source, path: Path) -> None:
     try:
         projector = await _opened_at_last(log, path)
     except _UNREADABLE as error:
-        # The last folded record is read to find out whether the tables belong to this log.
+        # Opening the tables compares their last folded record with that of the log, which may be unreadable.
         _report_error(views.CORRUPTED, error)
         return
     _write_line(views.number(projector.folded))

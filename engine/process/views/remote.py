@@ -46,7 +46,7 @@ class RemoteViews:
 
     @property
     def folded(self) -> int:
-        """Sequence number of the last record that readers see; 0 before the first one."""
+        """Sequence number of the last record that the readers' tables include; 0 if they include none."""
         return max(self._end.number, 0)
 
     @property
@@ -57,7 +57,7 @@ class RemoteViews:
         return self._store
 
     async def wait_folded(self, number: int) -> None:
-        """Return when the tables include everything up to a sequence number.
+        """Return when the tables include all records up to a sequence number.
 
         Raises LogError if the child has been stalled for ``PATIENCE_S`` seconds; the child keeps trying.
         """
