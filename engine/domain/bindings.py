@@ -37,9 +37,9 @@ def targets_text(clusters: Mapping[str, object]) -> str:
 
 
 class Claim(Struct, frozen=True, array_like=True, gc=False):
-    """The policy version that claims the template, and what the policy sets, in fields named as in ``BindingClaimed``.
+    """The policy that claims a template, its version and its settings; the fields are named as in ``BindingClaimed``.
 
-    ``placement`` is the digest of the policy's placement, which is stored once for all its bindings.
+    ``placement`` is only a digest: the placement itself is stored once for all bindings of the policy.
     ``scheduler`` is empty for the default scheduler.
     """
 
@@ -72,14 +72,14 @@ class Claim(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Mark(Struct, frozen=True, array_like=True, gc=False):
-    """A policy that has not claimed a template yet, although the template has the policy's labels and annotations."""
+    """A lazy policy that has set its labels and annotations on a template, but has not claimed the template yet."""
 
     policy: shapes.PolicyRef
     permanent_id: str
 
 
 class Suspension(Struct, frozen=True, array_like=True, gc=False):
-    """Suspensions of a binding by a client: of its scheduling, of the dispatching of its works.
+    """Parts of a binding that a client suspended: its scheduling, the dispatching of its works to clusters.
 
     The binding's policy may suspend dispatching too.
     """
@@ -98,7 +98,7 @@ class Binding(Struct):
     - ``released``: the last claim, kept while no policy claims the template.
     - ``marked``: the policy with lazy activation that claims the template at the template's next write. Until then
       no other policy claims the template, unless it preempts this one.
-    - ``tasks``: evictions that have not ended; ``suppress_deletion`` is False once a user has allowed the deletion.
+    - ``tasks``: evictions that have not ended; their ``suppress_deletion`` is False once a user allowed the deletion.
     - ``applied``: digest of the placement that the last decision used.
     - ``condition``, ``message``: SUCCESS, or why the binding could not be scheduled; empty before the first
       decision.
@@ -164,7 +164,7 @@ def apply(binding: Binding, data: shapes.Event) -> None:
             binding.generation += 1
             binding.claim, binding.released, binding.marked = _claim(data), None, None
         case decisions.BindingReleased():
-            # If only a mark ends, the spec stays the same: a template without a claim may have no binding.
+            # Without a claim only the mark ends, which does not change the spec; there may even be no binding.
             binding.generation += binding.claim is not None
             binding.claim, binding.released, binding.marked = None, binding.claim, None
         case decisions.TemplateMarked():
@@ -212,12 +212,12 @@ def evict(
 
 
 def placement_digest(placement: msgspec.Raw | bytes) -> str:
-    """Return the digest of a placement; bindings of one policy share the placement."""
+    """Return the digest of a placement, which a ``Claim`` contains instead of the placement."""
     return hashlib.blake2b(placement, digest_size=_PLACEMENT_DIGEST_BYTES).hexdigest()
 
 
 def _reset(binding: Binding) -> None:
-    """Reset a withdrawn binding; a lazy policy without a claim keeps its mark on the template."""
+    """Reset a withdrawn binding to its initial state, but keep ``marked`` if no policy claims the template."""
     marked = None if binding.claim is not None else binding.marked
     for name in Binding.__struct_fields__:
         setattr(binding, name, getattr(_UNBOUND, name))

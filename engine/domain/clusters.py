@@ -57,7 +57,7 @@ class Spec(Struct, frozen=True, array_like=True):
 
     @property
     def models_in_use(self) -> tuple[clusters.ResourceGrade, ...]:
-        """The resource models by which agents of Karmada count nodes: Karmada's defaults if clients set none."""
+        """The resource models whose free nodes agents count: Karmada's default models if clients set none."""
         return self.resource_models or DEFAULT_MODELS
 
 
@@ -78,7 +78,7 @@ class Health(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Cluster(Struct, frozen=True, array_like=True):
-    """A member cluster: its spec and its last reports; that of the capacity is without ``quotas``.
+    """A member cluster: its spec and its last reports. The ``quotas`` of a capacity report are not stored.
 
     ``leaving_ms`` is the time of the request to delete the cluster; None if there is none. It is 0 if the event of the
     request has no time.
@@ -100,9 +100,9 @@ _ClusterT = TypeVar("_ClusterT", bound=Cluster)
 
 
 def after(cluster: _ClusterT, data: shapes.Event, at_ms: int) -> _ClusterT:
-    """Return a cluster after an event about it; ClusterLeft is not one of these events.
+    """Apply an event about a cluster and return the result; ClusterLeft is not applied here.
 
-    Leaving is final: a cluster that joins again while it leaves is still leaving.
+    A deletion cannot be cancelled: ClusterJoined leaves ``leaving_ms`` unchanged.
     """
     replace = msgspec.structs.replace
     match data:
@@ -125,7 +125,8 @@ def _health_after(
 ) -> Health | None:
     """Return a cluster's health after a report.
 
-    A ``silent`` report changes nothing if the cluster has reported since, or has joined again and not reported yet.
+    A ``silent`` report says that no report arrived in time. It changes nothing if a newer report has arrived, or if
+    none has arrived since the cluster joined.
     """
     if report.silent and (previous is None or previous.heard_ms > report.heard_ms):
         return previous
@@ -156,7 +157,7 @@ def _conditions_after(
 
 
 def joined(data: clusters.ClusterJoined, at_ms: int) -> Spec:
-    """Return the spec of a cluster that joins; taints without a time get that of the event."""
+    """Return the spec of a cluster that joins; taints without a time get ``at_ms``."""
     fields = msgspec.structs.asdict(data)
     fields["taints"] = tuple(_with_time(taint, at_ms) for taint in data.taints)
     return Spec(**{name: fields[name] for name in Spec.__struct_fields__})
@@ -182,9 +183,9 @@ def edited(spec: Spec, data: shapes.Event, at_ms: int) -> Spec:
 
 
 def _with_taint(taints: tuple[clusters.Taint, ...], taint: clusters.Taint) -> tuple[clusters.Taint, ...]:
-    """Return the taints with ``taint`` added; it replaces one with the same key and effect.
+    """Return the taints with ``taint`` added; it replaces the one with the same key and effect.
 
-    An unchanged taint keeps its original time.
+    If that one has the same value too, it stays and keeps its time.
     """
     replaced = [old for old in taints if (old.key, old.effect) == (taint.key, taint.effect)]
     if replaced and replaced[0].value == taint.value:
@@ -198,5 +199,5 @@ def _without_taint(taints: tuple[clusters.Taint, ...], key: str, effect: str) ->
 
 
 def _with_time(taint: clusters.Taint, at_ms: int) -> clusters.Taint:
-    """Return the taint with a time: its own, else the given one."""
+    """Return the taint; if it has no time, set the time to ``at_ms``."""
     return taint if taint.time_added_ms is not None else msgspec.structs.replace(taint, time_added_ms=at_ms)

@@ -1,7 +1,7 @@
 """FederatedResourceQuotas: the ResourceQuotas that they assign to clusters, and their status. Pure.
 
-A work refers to its assignment as to a rule of an override policy: by an ``OverrideRef`` with the offset of the
-FederatedResourceQuota and the index of the assignment in the spec.
+A work with such a ResourceQuota names its assignment in its list of overrides: an ``OverrideRef`` with the offset of
+the FederatedResourceQuota and the assignment's index in the spec.
 """
 
 from collections.abc import Iterable
@@ -17,12 +17,12 @@ KIND: Final = "FederatedResourceQuota"
 QUOTA: Final = ("v1", "ResourceQuota")
 NAMESPACE_LABEL: Final = "federatedresourcequota.karmada.io/namespace"
 NAME_LABEL: Final = "federatedresourcequota.karmada.io/name"
-"""Labels of the Works of a FederatedResourceQuota."""
+"""Labels of a Work with the namespace and the name of its FederatedResourceQuota."""
 
 CLAIMED: Final = "claimed"
 """Part of a stored status: how much of the overall limits all bindings use together, per resource name."""
 MEMBERS: Final = "members"
-"""Part of a stored status: reports of members."""
+"""Part of a stored status: the ``ReportedStatus``."""
 
 _DERIVED_FIELDS: Final = (CLAIMED, MEMBERS)
 _DECODE_FIELDS: Final = msgspec.json.Decoder(shapes.Object).decode
@@ -30,7 +30,7 @@ _DECODE: Final = msgspec.json.Decoder(dict[str, object]).decode
 
 
 def assigned(overrides: tuple[shapes.OverrideRef, ...]) -> shapes.OverrideRef | None:
-    """Return the reference to the assignment in a work's overrides; None for the works of bindings."""
+    """Return a work's reference to its quota assignment; None if the work belongs to a binding."""
     return overrides[0] if overrides and overrides[0].kind == KIND else None
 
 
@@ -88,7 +88,7 @@ def object_key(key: str) -> str:
 
 
 def with_engine_fields(written: shapes.Object, stored: bytes) -> shapes.Object:
-    """Return the status that a client wrote; parts that only the engine writes come from the stored status."""
+    """Return the status that a client wrote, but with the stored values of the parts that only the engine writes."""
     own = _DECODE_FIELDS(stored) if stored else {}
     fields = {name: value for name, value in written.items() if name not in _DERIVED_FIELDS}
     return {**fields, **{name: own[name] for name in _DERIVED_FIELDS if name in own}}
@@ -97,7 +97,7 @@ def with_engine_fields(written: shapes.Object, stored: bytes) -> shapes.Object:
 def shown(stored: Json, overall: Json) -> Json:
     """Return the status of a FederatedResourceQuota from its stored parts and the overall limits in its spec.
 
-    The stored use of a resource is left out if its limit was removed: the engine no longer updates it.
+    Claimed amounts of resources without a limit in the spec are left out: the engine no longer updates them.
     """
     known = {name: value for name, value in stored.items() if name not in _DERIVED_FIELDS}
     of_members = object_at(stored, MEMBERS)

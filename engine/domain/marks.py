@@ -1,7 +1,7 @@
 """Names and marks (labels and annotations) by which Karmada's objects refer to one another.
 
-A template carries the marks of the policy that claims it. A binding and a Work carry their own marks, an object in
-a cluster the marks of all. Permanent ids are the uids of policies, bindings and Works.
+A template has the marks of the policy that claims it. A binding and a Work have marks of their own. An object in a
+cluster has the marks of its policy, binding and Work. The permanent id of a policy, binding or Work is its uid.
 """
 
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ POLICY_FINALIZERS: Final = {
     "PropagationPolicy": "karmada.io/propagation-policy-controller",
     "ClusterPropagationPolicy": "karmada.io/cluster-propagation-policy-controller",
 }
-"""Finalizer that a policy shows, by its kind. It delays nothing, since a deletion takes effect at once."""
+"""The finalizer of a rendered policy, by its kind. It delays no deletion: the engine deletes policies at once."""
 
 _POLICY_NAMES: Final = {kind: f"{domain}/name" for kind, domain in _POLICY_DOMAINS.items()}
 _POLICY_NAMESPACE: Final = "propagationpolicy.karmada.io/namespace"
@@ -116,7 +116,7 @@ NO_CLAIM: Final = Claim()
 
 
 class Propagation(Struct, frozen=True, kw_only=True):
-    """The facts that set the labels and annotations of a template's object in a cluster; an empty fact sets none."""
+    """Values for the labels and annotations of a template's object in a cluster; an empty value sets none."""
 
     template: shapes.WorkloadRef
     cluster: str
@@ -129,7 +129,7 @@ class Propagation(Struct, frozen=True, kw_only=True):
 
 
 def depended_by(key: str) -> str:
-    """Return the name of the label that a binding has because the binding ``key`` depends on it."""
+    """Return the name of the label of each binding on which the binding ``key`` depends."""
     return f"{_BINDING}/depended-by-{_safe_encoded(str(_fnv_1a(key)))}"
 
 
@@ -201,7 +201,7 @@ def of_binding(template: shapes.WorkloadRef, uid: str) -> Marks:
 
 
 def of_work(propagation: Propagation) -> Marks:
-    """Return the labels and annotations of a Work; without a binding (as for a namespace) only its id label."""
+    """Return the labels and annotations of a Work; a Work without a binding (of a namespace) has only its id label."""
     labels = {_WORK_ID: propagation.work_uid} if propagation.work_uid else {}
     if not propagation.binding_uid:
         return Marks(labels, {})
@@ -234,9 +234,9 @@ def propagated(template_object: KubeObject, propagation: Propagation) -> KubeObj
 
 
 def restored(value: KubeObject, original: KubeObject) -> KubeObject:
-    """Return an overridden object with the marks of the original one, which overrides cannot change.
+    """Return the object that overrides produced, with the marks of the original object: overrides cannot change them.
 
-    Marks of the claiming policy are not restored: they are part of the template, so overrides may change them.
+    Marks of the claiming policy are the exception: they are part of the template, so overrides may change them.
     """
     labels, annotations = (
         {name: str(texts[name]) for name in names if name in texts and name not in CLAIMS}
@@ -246,7 +246,7 @@ def restored(value: KubeObject, original: KubeObject) -> KubeObject:
 
 
 def with_managed_names(value: KubeObject) -> KubeObject:
-    """Return the object with two annotations that list its labels and annotations: all of them are managed."""
+    """Return the object with two annotations that list the names of all its labels and annotations."""
     names = {*value.annotations, _MANAGED_ANNOTATIONS, _MANAGED_LABELS}
     lists = {_MANAGED_ANNOTATIONS: ",".join(sorted(names)), _MANAGED_LABELS: ",".join(sorted(value.labels))}
     return _merged(value, Marks({}, lists))
@@ -267,6 +267,6 @@ def _fnv_1a(text: str) -> int:
 
 
 def _safe_encoded(text: str) -> str:
-    """Replace each character by one of the letters of generated names, as Kubernetes' SafeEncodeString."""
+    """Replace each character by a letter that generated names may contain, as SafeEncodeString of Kubernetes does."""
     letters = vocabulary.SAFE_LETTERS
     return "".join(letters[ord(character) % len(letters)] for character in text)

@@ -1,4 +1,4 @@
-"""A WorkloadRebalancer's progress: the result for each workload; ``apply`` is the only fold of it."""
+"""The progress of a WorkloadRebalancer and the result for each workload; only ``apply`` changes them."""
 
 from msgspec import Struct
 
@@ -8,7 +8,7 @@ from events import rebalance_decisions, shapes
 class Observed(Struct, frozen=True, array_like=True, gc=False):
     """A workload and the result of rescheduling it; ``result`` is empty until it is recorded.
 
-    ``generation`` is the generation of the rebalancer that requested to reschedule the workload.
+    ``generation`` is the rebalancer's generation at the time of the request to reschedule the workload.
     """
 
     workload: shapes.WorkloadRef

@@ -1,4 +1,4 @@
-"""The fields of a template that differ between clusters before overrides: replicas, a Job's completions, labels."""
+"""Fields of a template that a work sets for its cluster, before overrides: replicas, a Job's completions, labels."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -15,7 +15,7 @@ Path = tuple[str, ...]
 
 
 def declared_path(reading: shapes.Reading | None) -> str:
-    """Return the path of a kind's replica count if its interpreter declares another than the default; else empty."""
+    """Return the path of the replica count that a kind's interpreter declares; empty for the default path."""
     return reading.replicas if reading else ""
 
 
@@ -27,7 +27,7 @@ def path_of(api_version: str, kind: str, declared: str = "") -> Path:
 
 
 def is_default(declared: str) -> bool:
-    """Return whether an interpreter's path is the default one."""
+    """Return whether an interpreter's path of the replica count is empty or the default ``spec.replicas``."""
     return not declared or path_of("", "", declared) == _REPLICAS
 
 

@@ -7,7 +7,7 @@ from events.json_values import Json
 
 
 def decoded(text: str) -> Json | None:
-    """Decode a whole status; None if it is not a JSON object (agents report only objects, other producers anything)."""
+    """Decode a whole status; None if it is no JSON object or too deep: only agents are certain to report objects."""
     if records.is_deeper(text.encode(), limits.RECORD_DEPTH_MAX):
         return None
     try:

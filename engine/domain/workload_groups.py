@@ -9,7 +9,7 @@ import msgspec
 
 
 class GroupLabel(NamedTuple):
-    """The label and value that form a group; ``is_apart``: its workloads share no clusters, otherwise all."""
+    """The label and value that form a group; its workloads share no cluster if ``is_apart``, otherwise all clusters."""
 
     label: str
     value: str
@@ -41,13 +41,13 @@ class WorkloadAffinity(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
 
 
 class GroupRestrictions(NamedTuple):
-    """Clusters that a binding's groups exclude (``apart``), and the only ones they allow (``together``; None: any)."""
+    """Restrictions by a binding's groups: no cluster in ``apart``, only clusters in ``together`` (None: any)."""
 
     apart: frozenset[str] = frozenset()
     together: frozenset[str] | None = None
 
     def with_group(self, others: Iterable[str], *, is_apart: bool) -> "GroupRestrictions":
-        """Return the restrictions with those of a group in which other bindings have the clusters ``others``."""
+        """Return the restrictions with a group added, whose other bindings have the clusters ``others``."""
         clusters = frozenset(others)
         return self._replace(apart=clusters) if is_apart else self._replace(together=clusters)
 
@@ -60,13 +60,13 @@ NO_RESTRICTIONS: Final = GroupRestrictions()
 
 
 class GroupClusters:
-    """Number of bindings of a group in each cluster; ``is_apart``: the bindings share no cluster, otherwise all."""
+    """Counts the bindings of a group per cluster; these share no cluster if ``is_apart``, otherwise all clusters."""
 
     def __init__(self, members: Iterable[Collection[str]] = (), *, is_apart: bool) -> None:
         self.is_apart = is_apart
         self._counts: Counter[str] = Counter()
         self._placed = 0
-        # A cache: thousands of bindings without clusters may wait, and ``others`` is the same for all.
+        # A cache of ``others`` for bindings without clusters: thousands may be pending, with the same result.
         self._others_of_new: tuple[str, ...] | None = None
         for clusters in members:
             self._counts.update(clusters)
@@ -78,7 +78,7 @@ class GroupClusters:
         return not self._placed
 
     def replace(self, before: AbstractSet[str], after: AbstractSet[str]) -> None:
-        """Change the clusters of one binding."""
+        """Change the clusters of one binding from ``before`` to ``after``."""
         if before == after:
             return
         self._counts.update(after - before)
@@ -94,9 +94,9 @@ class GroupClusters:
         return self._placed > bool(own)
 
     def others(self, own: AbstractSet[str]) -> tuple[str, ...]:
-        """Return the clusters of all bindings except one, whose clusters are ``own``, sorted by name.
+        """Return the clusters of the other bindings of a binding with the clusters ``own``, sorted by name.
 
-        If the bindings of the group share all clusters, return only the clusters that all others have.
+        If the group is apart, any other binding has these clusters, otherwise all others that have clusters.
         """
         if own:
             return self._others(own)
