@@ -1,7 +1,7 @@
 """Defaults of the Karmada kinds, as Karmada's API server and admission webhooks set them.
 
-Labels, finalizers and ids that the fold derives are not added here. A policy's ``placement`` and an OverridePolicy's
-``overriders`` are never absent, so that clients can patch their fields.
+Labels, finalizers and ids are not added here: the fold of the log derives them. A policy's ``placement`` and an
+OverridePolicy's ``overriders`` are always set, if only to ``{}``, so that clients can patch their fields.
 """
 
 from typing import Final
@@ -28,8 +28,8 @@ def with_defaults(
 ) -> KubeObject:
     """Return the object with defaults; templates and malformed objects are unchanged.
 
-    ``now_ms`` is the time of new NoExecute taints; without it clusters get no defaults. ``tolerated`` are the
-    default toleration times of policies.
+    ``now_ms`` becomes the time of NoExecute taints without one; if it is None, a Cluster gets only fixed defaults.
+    ``tolerated`` has the toleration times that are added to policies.
     """
     kind, type_name = value.kind, _TYPES.get(value.type_meta)
     if type_name is None or as_object(value.at("spec")) is None:
@@ -66,7 +66,7 @@ def _policy(value: KubeObject) -> KubeObject:
 def _static(value: Json, name: str) -> Json:
     """Return an object with the fixed defaults of the type ``name`` and of nested objects, but not of list items.
 
-    Defaults come before other fields and in alphabetical order, as they have always been recorded.
+    Defaults come before the other fields, in alphabetical order. Recorded objects have this order, so keep it.
     """
     written = object_at(kind_schemas.types()[name], "properties")
     fields = {field: object_at(field_value) for field, field_value in written.items()}
@@ -125,7 +125,7 @@ def _constraint(item: object) -> object:
 
 
 def _cluster(value: KubeObject, now_ms: int) -> KubeObject:
-    """Complete the resource models, and set ``timeAdded`` of NoExecute taints, at which toleration periods start."""
+    """Complete the resource models, and set ``timeAdded`` of NoExecute taints: toleration periods begin then."""
     spec = resource_models.with_defaults(value.object_at("spec"))
     taints = as_list(spec.get("taints"))
     if taints is None:

@@ -1,6 +1,6 @@
 """Resource models of Clusters: Karmada's defaults and rules.
 
-The grades of a model divide nodes by their amounts: from 0 on, without gaps, and without an upper bound.
+Grades divide nodes by their amounts of resources. Together they cover all amounts from 0 on, without gaps.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ def with_defaults(spec: Json) -> Json:
     """
     models = objects_at(spec, "resourceModels")
     if not spec.get("resourceModels"):
-        # The default models are tuples. The write path records only lists, which clients wrote.
+        # Convert structs and tuples to dicts and lists: manifests in the write path are decoded JSON.
         return {**spec, "resourceModels": msgspec.to_builtins(DEFAULT_MODELS)}
     grades = [grade for model in models if type(grade := model.get("grade")) is int]
     if not models or len(grades) < len(models):
@@ -61,7 +61,7 @@ def faults(models: Sequence[Json]) -> Iterator[Cause]:
 
 
 def _disorder(models: Sequence[Json], ranges: Sequence[Sequence[tuple[str, int, int]]]) -> str:
-    """Return Karmada's message about grades that overlap or leave gaps between them; empty if they are valid."""
+    """Return Karmada's message about empty, overlapping or disconnected grades; empty if the grades are valid."""
     if any(high <= low for items in ranges for _, low, high in items):
         return "The max value of each resource must be greater than the min value"
     for (model, items), (next_model, next_items) in pairwise(zip(models, ranges, strict=True)):

@@ -1,7 +1,7 @@
 """Validation of Karmada objects in the write API, as Karmada's schemas and admission webhooks do it.
 
-``events.validation.manifests`` has the rules that every fold applies. Here are the rules that need the stored
-object, or that concern kinds that no decider reads. Schema errors are 422 (Invalid), admission errors 403 (denied by
+``events.validation.manifests`` has the rules that every fold applies. This module has the rules that need the stored
+object or concern kinds that no decider reads. Schema errors are 422 (Invalid), admission errors 403 (denied by
 the webhook that ``webhook`` names).
 """
 
@@ -93,7 +93,7 @@ def _rules(value: KubeObject, old: KubeObject | None) -> Iterator[Cause]:
         case "CronFederatedHPA":
             yield from cron_rules.faults(value)
         case "FederatedHPA":
-            # Its other fields have no effect, and would need Karmada's defaults.
+            # Only the limits are checked: other fields have no effect, and checks of them would need defaults.
             wrong = autoscaling.autoscaler(value, None)
             yield from (cause for cause in wrong if cause.field in _LIMITS)
         case _:
@@ -149,7 +149,7 @@ def _overflow_names(terms: list[Json]) -> Iterator[Cause]:
         for tier, overflow in enumerate(objects_at(term, "overflowAffinities")):
             path = f"spec.placement.clusterAffinities[{index}].overflowAffinities[{tier}].affinityName"
             if (name := overflow.get("affinityName")) is None:
-                continue  # releases before 0.6.0 knew no names of overflow affinities
+                continue  # allowed: policies from before 0.6.0 have no such names
             yield from messages.each_invalid(path, name, messages.qualified_faults(str(name)))
             if name in seen:
                 detail = "overflow affinity name must be unique and must not duplicate the primary group's affinityName"

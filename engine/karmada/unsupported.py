@@ -27,7 +27,7 @@ KINDS: Final = {
 """The reason why a kind has no effect, as the end of a warning, by (API version, kind)."""
 
 _CONDITIONS: Final = {"FederatedHPA": "ScalingActive", "MultiClusterService": "ServiceApplied"}
-"""The type of the condition that shows whether a controller acts on the object, by kind."""
+"""The type of the condition that reports, for objects of a kind, that no controller acts on them."""
 
 
 def warnings(value: KubeObject) -> tuple[str, ...]:
