@@ -47,7 +47,7 @@ class _Line(Struct, frozen=True, omit_defaults=True):
 def write(path: Path, batch: Sequence[StoredRecord], form: Format) -> int:
     """Write a file of records; return the number of records in it.
 
-    Formats of CloudEvents leave out all other records. Raises ExportError if the format needs a missing package.
+    The format cloudevents omits records that are not CloudEvents. Raises ExportError if a package is missing.
     """
     match form:
         case "jsonl":
@@ -136,7 +136,7 @@ def _event(record: StoredRecord) -> dict[str, object]:
         return {**msgspec.json.decode(record.value, type=dict[str, msgspec.Raw]), **location}
     own = attributes.of(record)
     if _one_line(record.value) is None:
-        # Only events of known types were checked, so the data of other types may be anything.
+        # Only the data of known event types was validated; data of other types may be no JSON.
         media_type = record.headers.get(records.CONTENT_TYPE) or "application/octet-stream"
         return {**own, "datacontenttype": media_type, **location, "data_base64": record.value}
     return {**own, "datacontenttype": records.JSON, **location, "data": msgspec.Raw(record.value)}

@@ -99,7 +99,7 @@ async def export(
 ) -> Manifest:
     """Export the records that follow those of the directory's manifest; return the new manifest.
 
-    Raises OSError, port.LogError or ExportError; the last one also if the directory has an export of another log.
+    Raises OSError, port.LogError or ExportError. A directory with an export of another log is an ExportError.
     """
     manifest = await asyncio.to_thread(_begin, directory, form, filters)
     until = log.last_number()
@@ -215,7 +215,7 @@ async def load(log: port.NumberedLog, directory: Path, progress: Progress) -> in
         )
     if log.last_number():
         raise ExportError(f"the log is not empty: it contains {log.last_number()} records")
-    # Check all files before the first append, since an imported record cannot be taken back.
+    # Check all files before the first append, since an appended record cannot be deleted.
     await asyncio.to_thread(_check_files, directory, manifest)
     count = 0
     for file in manifest.files:
@@ -234,7 +234,7 @@ async def load(log: port.NumberedLog, directory: Path, progress: Progress) -> in
 
 
 def _check_files(directory: Path, manifest: Manifest) -> None:
-    """Raise ExportError if a file was changed, or if the files lack a number up to that of the manifest."""
+    """Raise ExportError if a file was changed, or if a record number up to the manifest's is in no file."""
     count = 0
     for file in manifest.files:
         content = read_file(directory, file)
