@@ -48,7 +48,7 @@ class CertificateError(ValueError):
 def from_files(certificate: Path, key: Path) -> Certificates:
     """Return the certificate and key in these files; clients trust the certificate itself instead of an authority.
 
-    Raises CertificateError.
+    Raises CertificateError if they are unreadable, do not match or have expired.
     """
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
@@ -117,14 +117,14 @@ def own_authority(
 
     An authority expires too soon if it is valid for less than ``days`` days. The default is the validity of a new
     server certificate. An authority of an earlier release, without key usage, gets a new certificate for its key:
-    clients that trust the former one also trust what the key signs. Raises OSError.
+    clients that trust the old certificate also accept what the key signs. Raises OSError.
     """
     certificate_path, key_path = directory / f"{_AUTHORITY}.pem", directory / f"{_AUTHORITY}.key"
     try:
         certificate = x509.load_pem_x509_certificate(certificate_path.read_bytes())
         key = serialization.load_pem_private_key(key_path.read_bytes(), None)
     except (FileNotFoundError, ValueError):
-        # Other errors do not lead here: files that cannot be read now may contain the authority that all clients trust.
+        # Do not catch other OSErrors: files that are unreadable now may contain the authority that all clients trust.
         certificate, key = None, None
     lasting = now + dt.timedelta(days=days)
     if (
@@ -152,7 +152,7 @@ def own_authority(
 def key_usage(*, is_authority: bool) -> x509.KeyUsage:
     """Return the key usage of an authority, or of a server or client.
 
-    Clients that check certificates strictly (RFC 5280), as Python's since 3.13, refuse authorities without it.
+    Clients with strict checks (RFC 5280), such as Python since 3.13, refuse an authority without key usage.
     """
     return x509.KeyUsage(
         digital_signature=not is_authority,

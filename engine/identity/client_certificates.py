@@ -57,7 +57,7 @@ def client_of(certificate: Mapping[str, Any]) -> Client:
 
 
 class Subject(Struct, frozen=True, kw_only=True):
-    """User and groups for which a certificate is requested, and whether the request names anything else."""
+    """User and groups in a certificate request, and whether it also has subject alternative names."""
 
     name: str
     groups: tuple[str, ...]

@@ -21,7 +21,7 @@ def load_or_create(directory: Path) -> str:
     try:
         token = path.read_text("ascii").strip()
     except (FileNotFoundError, UnicodeDecodeError):
-        # Other errors do not lead here: a file that cannot be read now may contain the token that all clients use.
+        # Do not catch other OSErrors: a file that is unreadable now may contain the token that all clients use.
         token = ""
     if len(token) < _CHARS_MIN:
         token = secrets.token_urlsafe(_BYTES)
