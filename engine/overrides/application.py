@@ -31,7 +31,7 @@ _POD_PATHS: Final = {
     "DaemonSet": _POD_TEMPLATE,
     "Job": _POD_TEMPLATE,
 }
-"""Path of the pod spec by built-in kind; other kinds need an image predicate."""
+"""Path of the pod spec, by kind; image overriders for other kinds need a predicate."""
 
 _EMBEDDED: Final = Limits(content_bytes_max=2**20, documents_max=1, depth_max=100, repeated_bytes_max=2**20)
 
@@ -43,7 +43,7 @@ COST_MAX: Final = 4 * 2**20
 
 
 class OverrideError(Exception):
-    """A rule that cannot be applied; ``field`` is the path of the overrider in it, such as ``imageOverrider[0]``."""
+    """A rule that cannot be applied; ``field`` is the overrider's path in the rule, as ``imageOverrider[0]``."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field}: {reason}")
@@ -146,12 +146,12 @@ def read(raw: msgspec.Raw | bytes) -> Overriders:
 class OverrideApplication:
     """Applies rules to a copy of an object, one after another.
 
-    All rules share one cost budget: with the largest object and policies, unbounded work would block a thread
-    for hours.
+    All rules share one cost budget. Without it, the largest policies and objects would block a thread for
+    hours.
     """
 
     def __init__(self, value: KubeObject) -> None:
-        # `json_patch_in_place` changes the value in place.
+        # Copied, because `json_patch_in_place` changes the object.
         self.value = KubeObject(copy.deepcopy(value.document))
         self._budget = COST_MAX
 
@@ -198,9 +198,9 @@ class OverrideApplication:
         self.value = KubeObject(changed)
 
     def _check_identity(self, identity: list[object]) -> None:
-        """Raise OverrideError if the object is another one now.
+        """Raise OverrideError if a change altered the apiVersion, kind, name or namespace.
 
-        Owners are checked for the template's object: applying another one could overwrite the object of another client.
+        Otherwise an override could overwrite a foreign object, because only the template's ownership is checked.
         """
         for path, previous in zip(_IDENTITY, identity, strict=True):
             if self.value.at(*path) != previous:

@@ -60,10 +60,10 @@ def parse(text: str) -> Image:
 
 
 def changed(image: Image, component: str, operator: str, value: str) -> Image:
-    """Return the image with one component (Registry, Repository, Tag) added to, replaced or removed.
+    """Return the image with one component (Registry, Repository or Tag) changed by an operator.
 
-    Tag is the tag and the digest: the result has at most one of them. If it is neither a valid tag nor a valid digest,
-    the image is unchanged.
+    The operator ``add`` appends the value. The component Tag is the tag or, without one, the digest; the result has
+    only one of them. If a new tag is neither a valid tag nor a valid digest, the image is unchanged.
     """
     match component:
         case "Registry":

@@ -85,7 +85,7 @@ class OverridePolicy(Struct, frozen=True, kw_only=True, rename="camel"):
         return restricted(self.spec.resource_selectors, own) if own else self.spec.resource_selectors
 
     def digest(self, rules: tuple[int, ...]) -> str:
-        """Return the digest of the overriders of some rules, by their indexes."""
+        """Return the digest of the overriders of the rules with these indexes."""
         hasher = hashlib.blake2b(digest_size=DIGEST_BYTES)
         for index in rules:
             raw = bytes(self.rules[index].overriders)
@@ -94,7 +94,7 @@ class OverridePolicy(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def needed_by(policy: Policy) -> tuple[shapes.PolicyRef, ...]:
-    """Return the override policies without which a policy is not applied to any template."""
+    """Return the override policies that must exist before a policy is applied (``spec.dependentOverrides``)."""
     kind = OVERRIDE_POLICY if policy.kind == PROPAGATION_POLICY else CLUSTER_OVERRIDE_POLICY
     return tuple(
         shapes.PolicyRef(kind=kind, name=name, namespace=policy.metadata.namespace)

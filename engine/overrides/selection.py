@@ -107,7 +107,7 @@ class Overrides:
         return refs[rules]
 
     def _closest(self, template: Template) -> dict[shapes.PolicyRef, int]:
-        """Return the selecting policies, each with its best selector's closeness: by name, by labels or by kind."""
+        """Return the policies that select a template, each with the closeness of its closest matching selector."""
         closeness_of: dict[shapes.PolicyRef, int] = {}
         for scope in selector_index.scopes_of(template):
             for handle in selector_index.template_index_keys(template):
