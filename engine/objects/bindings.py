@@ -14,7 +14,7 @@ from events.kube_objects import KubeObject
 class Metadata(Struct, frozen=True, kw_only=True, rename="camel"):
     """Name, labels, annotations and creation time of an object; cluster-scoped kinds have no namespace.
 
-    An object of an event without a time has no creation time.
+    The creation time is empty if the event that created the object has no time.
     """
 
     name: str = ""
@@ -41,7 +41,7 @@ class Target(Struct, frozen=True, kw_only=True):
 
 
 class Dependent(Struct, frozen=True, kw_only=True):
-    """A binding whose clusters must also get this one's object."""
+    """Another binding, which depends on this binding's object; its clusters get the object too."""
 
     namespace: str = ""
     name: str = ""
@@ -92,7 +92,7 @@ class Report(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def ready(self) -> int | None:
-        """The number of ready replicas, of a Job that of active pods; None if the status has neither."""
+        """The number of ready replicas or, for a Job, of active pods; None if the status has neither."""
         ready = self.count("readyReplicas")
         return self.count("active") if ready is None else ready
 
@@ -126,7 +126,7 @@ class Binding(Struct, frozen=True, kw_only=True):
 
     @property
     def targets(self) -> dict[str, Target]:
-        """The assigned clusters, then those in which other bindings depend on this one; the keys are cluster names."""
+        """Targets by cluster name: the assigned clusters, then those of other bindings that depend on this one."""
         result = {target.name: target for target in self.spec.clusters}
         for dependent in self.spec.required_by:
             for target in dependent.clusters:

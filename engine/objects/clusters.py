@@ -36,7 +36,7 @@ class ModelRange(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defau
 
 
 class ResourceModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One grade of nodes, and the least resources of such a node."""
+    """A grade of nodes, with the minimum resources of a node of this grade."""
 
     grade: Count
     ranges: tuple[ModelRange, ...] = ()

@@ -1,8 +1,8 @@
 """ReplicaInterpreter objects (config.reballast.io/v1alpha1), which declare how a custom kind is read.
 
 All parts but the kind are optional: paths of replicas, requests and pod specs, the health rule, status values to
-aggregate over the clusters, dependencies, and fields retained by members. Fields of the object are dotted
-names from the root (``spec.size``); paths of pod specs and names, and paths in the status, are JSON paths.
+aggregate over the clusters, dependencies, and fields retained by members. Paths of replicas and requests
+and retained fields are dotted names from the root (``spec.size``); all other paths are JSON paths.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ JUDGED_KINDS: Final = frozenset(
         ("policy/v1", "PodDisruptionBudget"),
     }
 )
-"""API versions and kinds without replicas whose health Karmada's default interpreter judges."""
+"""Kinds without replicas (API version, kind) for which Karmada's default interpreter has a health rule."""
 
 
 class Target(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -37,7 +37,7 @@ class Target(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Condition(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A condition type, its status in a healthy object, and its possible reasons; empty for any reason."""
+    """A condition with its status and possible reasons in a healthy object; empty ``reasons`` allow any."""
 
     type: str
     status: str = "True"
@@ -45,7 +45,7 @@ class Condition(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Check(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A check of a healthy object: of a condition, or of a value of the status, as in ``shapes.HealthRule``."""
+    """A requirement on a healthy object: a condition, or a status value as in ``shapes.HealthRule``."""
 
     json_path: str = ""
     operator: enums.HealthOperator = enums.HealthOperator.IN
@@ -61,7 +61,7 @@ class Alternative(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Health(Check, frozen=True, kw_only=True, rename="camel"):
-    """When an object is healthy: it passes a check, or all checks of one of several alternatives."""
+    """The health rule of a kind: an object must pass this check or, with ``any_of``, all checks of an alternative."""
 
     any_of: tuple[Alternative, ...] = ()
 
@@ -117,7 +117,7 @@ def decode(manifest: msgspec.Raw | bytes) -> Interpretation:
 
 @cache
 def built_in() -> dict[tuple[str, str], Interpretation]:
-    """Return the interpreters of kinds of other projects, by API version and kind."""
+    """Return the built-in interpreters of custom kinds of other projects, by (API version, kind)."""
     text = resources.files("engine.objects").joinpath("built_in_interpreters.yaml").read_bytes()
     specs = msgspec.yaml.decode(text, type=list[Interpretation])
     return {(spec.target.api_version, spec.target.kind): spec for spec in specs}
@@ -130,7 +130,7 @@ def pod_specs(value: object, spec: Interpretation) -> Iterator[object]:
 
 
 def health_rules(health: Health) -> tuple[tuple[shapes.HealthRule, ...], ...]:
-    """Return alternatives; an object is healthy if it meets all rules of one of them."""
+    """Return lists of rules; an object is healthy if it meets all rules of at least one list."""
     alternatives = health.any_of or (Alternative(all_of=(health,)),)
     return tuple(
         tuple(rule for check in alternative.all_of for rule in _rules(check)) for alternative in alternatives

@@ -58,7 +58,7 @@ def documents(text: str, budget: Budget) -> Iterator[Part]:
         except Unreadable as error:
             yield Part(line=line, text=text_part, value=error)
             if not error.line:
-                return  # a limit of the whole file is exceeded
+                return  # an error without a line: the file exceeds a limit
 
 
 def lines(text: str) -> dict[str, int]:
@@ -197,7 +197,7 @@ class _Composer:
         return fields
 
     def _repeat(self, field_path: str, line: int) -> None:
-        """Handle a repeated field; raises Unreadable unless the caller collects repeated fields (the first 100)."""
+        """Collect a repeated field for the caller (at most 100); raises Unreadable if the caller collects none."""
         repeated = self._budget.repeated
         if repeated is None:
             raise Unreadable(field_path, "occurs twice in one object", "keep one of them", line=line)

@@ -54,7 +54,7 @@ def read(
     """Return the objects and faults of a file, in order; empty documents are left out.
 
     ``file`` is used only in the results. ``repeated`` collects the paths of repeated YAML fields, whose last value is
-    used; if it is None, repeated fields are faults. ``splits_lists``: the objects of a list are returned instead of it.
+    used; if it is None, repeated fields are faults. With ``splits_lists`` a list is replaced by its items.
     """
     if len(content) > limits.content_bytes_max:
         reason = f"{len(content)} bytes; the limit is {limits.content_bytes_max} bytes"

@@ -12,7 +12,7 @@ FOREGROUND: Final = "foregroundDeletion"
 """Finalizer of an object that is deleted after the objects that it owns."""
 
 ORPHAN: Final = "orphan"
-"""Finalizer of an object that is deleted after its dependents have lost their references to it; they stay."""
+"""Finalizer of an object whose deletion keeps its dependents; first their references to it are removed."""
 
 _OF_COLLECTOR: Final = (FOREGROUND, ORPHAN)
 
@@ -20,8 +20,8 @@ _OF_COLLECTOR: Final = (FOREGROUND, ORPHAN)
 class Propagation(enum.StrEnum):
     """Effect of a deletion on the dependents of the object.
 
-    They are deleted after the object (background) or before it (foreground), or stay (orphan). *Unset*: the finalizers
-    of the object decide.
+    Dependents are deleted after the object (background) or before it (foreground), or are kept (orphan). If unset, the
+    finalizers of the object determine the effect.
     """
 
     UNSET = ""
@@ -51,17 +51,17 @@ def is_blocking(value: KubeObject, uid: str) -> bool:
 
 
 def is_waiting(value: KubeObject) -> bool:
-    """Whether an object is being deleted after its dependents."""
+    """Whether the deletion of an object has begun, and its dependents are deleted first."""
     return value.is_ending and FOREGROUND in value.list_at("metadata", "finalizers")
 
 
 def is_orphaning(value: KubeObject) -> bool:
-    """Whether an object is being deleted, and its dependents stay."""
+    """Whether the deletion of an object has begun, and its dependents are kept."""
     return value.is_ending and ORPHAN in value.list_at("metadata", "finalizers")
 
 
 def resolved(propagation: Propagation, finalizers: Sequence[object]) -> Propagation:
-    """Return the effect of a deletion of an object with these finalizers."""
+    """Return ``propagation`` or, if it is unset, the effect that the object's finalizers determine."""
     if propagation is not Propagation.UNSET:
         return propagation
     if ORPHAN in finalizers:
@@ -70,7 +70,7 @@ def resolved(propagation: Propagation, finalizers: Sequence[object]) -> Propagat
 
 
 def while_deleted(finalizers: Sequence[str], propagation: Propagation) -> list[str]:
-    """Return the finalizers of an object whose deletion has begun; that of another propagation is removed."""
+    """Return the finalizers during a deletion: of the garbage collector's, only that of ``propagation``."""
     match propagation:
         case Propagation.UNSET:
             return list(finalizers)
@@ -83,12 +83,12 @@ def while_deleted(finalizers: Sequence[str], propagation: Propagation) -> list[s
 
 
 def without_collectors(finalizers: Sequence[str]) -> list[str]:
-    """Return the finalizers that others than the garbage collector remove."""
+    """Return the finalizers except those of the garbage collector (foregroundDeletion and orphan)."""
     return [name for name in finalizers if name not in _OF_COLLECTOR]
 
 
 def _with_only(finalizers: Sequence[str], finalizer: str) -> list[str]:
-    """Return finalizers with only this one of the garbage collector's; it keeps its place or is added last."""
+    """Return the finalizers with ``finalizer`` as the only one of the garbage collector; it is added if missing."""
     if finalizer not in finalizers:
         return [*without_collectors(finalizers), finalizer]
     return [name for name in finalizers if name == finalizer or name not in _OF_COLLECTOR]

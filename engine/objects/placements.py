@@ -27,7 +27,7 @@ class ClusterAffinity(msgspec.Struct, frozen=True, kw_only=True, rename="camel",
 
 
 class ClusterAffinityTerm(ClusterAffinity, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """One of several affinity groups tried in order; overflow tiers take the replicas that do not fit into it."""
+    """One of several affinity groups, tried in order; its overflow tiers take the replicas that do not fit into it."""
 
     affinity_name: str = ""
     overflow_affinities: tuple[ClusterAffinity, ...] = ()

@@ -104,7 +104,7 @@ class ApplicationFailover(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def mode(self) -> str:
-        """Gracefully, Directly or Never; converts names of older Karmada releases."""
+        """The purge mode by its current name: Gracefully, Directly or Never."""
         return mode_of(self.purge_mode)
 
 
@@ -195,7 +195,7 @@ class Policy(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def restricted(selectors: Iterable[ResourceSelector], namespace: str) -> tuple[ResourceSelector, ...]:
-    """Return selectors with a policy's own namespace, without those that name another one."""
+    """Return the selectors with their namespace set to ``namespace``, without those that name another one."""
     return tuple(
         msgspec.structs.replace(selector, namespace=namespace)
         for selector in selectors
@@ -213,7 +213,7 @@ def decode(manifest: msgspec.Raw | bytes) -> Policy:
     try:
         _PLACEMENT.decode(policy.spec.placement)
     except msgspec.ValidationError:
-        # A field occurs several times, and an earlier value has a wrong type; the verdict checked the last one.
+        # The JSON repeats a field, and an earlier value has a wrong type. Only the last value was validated: use it.
         last = msgspec.Raw(msgspec.json.encode(msgspec.json.decode(policy.spec.placement)))
         return msgspec.structs.replace(policy, spec=msgspec.structs.replace(policy.spec, placement=last))
     return policy

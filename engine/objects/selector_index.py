@@ -30,7 +30,7 @@ IndexKey = tuple[int, str, str]
 
 OF_KIND: Final[IndexKey] = (BY_KIND, "", "")
 OF_LABELS: Final[IndexKey] = (BY_LABELS, "", "")
-"""Handle of a label selector without an ``In`` requirement."""
+"""Index key of a label selector without ``matchLabels`` and without an ``In`` requirement."""
 
 
 class Template(Protocol):

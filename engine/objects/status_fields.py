@@ -1,4 +1,4 @@
-"""Values and health that a work requests from the status of its object."""
+"""The status values and the health of an object that members report, as the work of the object requests them."""
 
 import msgspec
 

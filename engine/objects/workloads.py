@@ -50,7 +50,7 @@ class _PodSpec(Struct, frozen=True, rename="camel"):
     containers: tuple[_Container, ...] = ()
     init_containers: tuple[_Container, ...] = ()
     overhead: dict[str, quantity.Quantity] = {}
-    # Of any type, like ``completions``: the verdicts on inputs do not check them.
+    # These four fields and ``completions`` may have any type: no earlier check validates them.
     priority_class_name: object = None
     node_selector: object = None
     tolerations: object = None
@@ -125,9 +125,9 @@ def _count(value: object) -> int | None:
 
 
 def _single(count: int, manifest: msgspec.Raw | bytes) -> Size:
-    """Return the size of ``count`` replicas of a Pod; without requirements if they are invalid.
+    """Return the size of ``count`` replicas of a Pod.
 
-    The verdicts on inputs do not check them.
+    All requirements are left out if one is invalid: no earlier check validates them.
     """
     try:
         pod = kube_objects.decoded(_SINGLE.decode, manifest).spec
@@ -165,9 +165,9 @@ def _value_at(root: object, path: str) -> object:
 
 
 def _requests(pod: _PodSpec, claim: bytes) -> Requests | None:
-    """Requests of a pod: of each resource, the containers' sum or the largest init container, if larger; plus overhead.
+    """Return a pod's requests: the containers' sum or, if larger, the largest init container; plus the overhead.
 
-    A request of 0 counts as no request. ``claim`` is the pod's node claim.
+    Requests of 0 are left out. Without requests the result is None; but empty if the pod has a node claim (``claim``).
     """
     without_requests = () if claim else None
     if len(pod.containers) == 1 and not pod.init_containers and not pod.overhead:
@@ -198,7 +198,7 @@ def _container_requests(container: _Container) -> dict[str, str]:
 
 
 def _text(nano: int) -> str:
-    """Return the shortest exact quantity; the largest readable one if that text is too long to be read again."""
+    """Write billionths as the shortest exact quantity; if it is too long to parse, as the largest one that is not."""
     if nano % _NANO_A_UNIT == 0:
         text = str(nano // _NANO_A_UNIT)
     else:
