@@ -1,1 +1,1 @@
-"""Async shell around the pure deciders: read inputs, take steps, commit their outputs."""
+"""Async layer around the pure deciders: read inputs, let the deciders take steps, commit the outputs of the steps."""

@@ -23,11 +23,12 @@ from events import decisions, keys, shapes, times
 class _Newest(Struct):
     """The newest decisions on a binding, up to the requested position.
 
-    ``placed`` is the number of the step that scheduled the binding. ``required`` is the step in which the needs of
-    other bindings last changed. ``waits`` is the step since which the engine does not schedule the binding, with the
-    reason (another scheduler, suspended). ``withdrawn`` is the step that withdrew the binding of a deleted template,
-    ``former`` the clusters that have got no work since its works were removed there.
-    ``is_deleted``: the template was deleted after these decisions, and none was created since.
+    ``placed`` is the number of the last step that scheduled the binding. ``required`` is the step in which the needs of
+    dependent bindings last changed. ``refused`` is the step that refused the policy, with the reason. ``waits`` is the
+    step since which the engine does not schedule the binding, with the reason: another scheduler, or suspended.
+    ``withdrawn`` is the number of the step that withdrew the binding because its template was deleted. ``former`` are
+    the clusters from which that step removed works and which have got no work since. ``is_deleted``: the template was
+    deleted after these decisions and has not been created again.
     """
 
     placed: int | None
@@ -51,7 +52,7 @@ _FIRST: Final = (
     decisions.BindingSuspended,
     decisions.ClaimRefused,
 )
-"""Decisions with which the history of a template begins, also of one that was deleted and created again."""
+"""Decisions with which the history of a template begins, and begins again if a deleted template is created again."""
 
 _SUSPENDED: Final = "a client has suspended its scheduling (spec.suspension.scheduling of the binding)"
 
@@ -59,8 +60,8 @@ _SUSPENDED: Final = "a client has suspended its scheduling (spec.suspension.sche
 async def explain(log: port.Log, key: str, at_number: int | None = None) -> Explained | None:
     """Explain the newest decision on a binding, up to a log number if given; None if there is none.
 
-    A binding without a scheduling decision is explained by the needs of other bindings, a refused policy, or the
-    reason why it is not scheduled.
+    Without a scheduling decision, the explanation names the dependent bindings that need this one, the policy that
+    was refused, or the reason why the engine does not schedule the binding.
     """
     newest = await _newest(log, key, at_number)
     explained = None
@@ -113,7 +114,7 @@ async def _newest(log: port.Log, key: str, at_number: int | None) -> _Newest:
     newest = _Newest(None, None, {}, {})
     async for step in recovery.steps(log, keys.shard_of(key)):
         for record, data in zip(step.outputs, step.data, strict=True):
-            # The views fold single records, so an as-of view may show only the first decisions of a step.
+            # Stop within a step, as an as-of view does: the views fold single records, not whole steps.
             if at_number is not None and record.number > at_number:
                 return newest
             if getattr(data, "key", None) == key:
@@ -162,7 +163,7 @@ def _apply_preserved(
     newest: _Newest,
     data: decisions.BindingDispatched | decisions.EvictionStarted | decisions.EvictionFinished,
 ) -> None:
-    """Fold a decision into the labels that preserve state and the reasons for missing ones."""
+    """Fold a decision into the labels that preserve state, and into the reasons why some could not be preserved."""
     match data:
         case decisions.BindingDispatched(works=works):
             for work in works:
@@ -222,7 +223,7 @@ def _explained(key: str, step: recovery.RecordedStep, passes: Sequence[Schedulin
 
 
 def _unclaimed(key: str, step: recovery.RecordedStep) -> Explained | None:
-    """Return the recorded decision on an unclaimed binding, which the scheduler did not make; None if there is none."""
+    """Return the recorded decision on a binding without a policy, made without the scheduler; None if there is none."""
     for data in reversed(step.data):
         match data:
             case decisions.ScheduleDecided() if data.key == key:
@@ -253,7 +254,7 @@ def _unclaimed(key: str, step: recovery.RecordedStep) -> Explained | None:
 def _undecided(
     key: str, step: recovery.RecordedStep, trigger: str, clusters: Sequence[str] = (), *, message: str = ""
 ) -> Explained:
-    """Return the explanation of a template without a scheduling decision: needed by others only, refused, waiting."""
+    """Explain a template without a scheduling decision: only dependents need it, its policy is refused, or it waits."""
     return Explained(
         key=key,
         basis=_basis(step),
@@ -272,7 +273,7 @@ def _undecided(
 
 
 def _number(step: recovery.RecordedStep) -> int:
-    """Return the number as of which the views show all decisions of a step."""
+    """Return the lowest sequence number as of which the views show all decisions of a step."""
     return (step.outputs[-1] if step.outputs else step.record).number
 
 

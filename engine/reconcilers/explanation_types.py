@@ -27,9 +27,9 @@ class Victim(Struct, frozen=True, rename="camel"):
 class Preemption(Struct, frozen=True, rename="camel"):
     """The last capacity request of the binding: missing replicas, clusters and chosen victims.
 
-    ``victims`` are those of all attempts for this request. ``reason`` is why the last attempt chose none;
-    ``is_answered``: all shards have answered. The binding sends another request only if it fails again, not before
-    ``again_at``.
+    ``victims`` are those of all attempts for this request. ``reason`` is why the last attempt chose no victims.
+    ``is_answered``: all shards have answered. If scheduling fails again, the binding sends another request, at
+    ``again_at`` at the earliest.
     """
 
     missing: int
@@ -43,7 +43,7 @@ class Preemption(Struct, frozen=True, rename="camel"):
 
 
 class Preempted(Struct, frozen=True, rename="camel"):
-    """A preemption of the binding; ``until`` is when it may return to the cluster (empty: it may already)."""
+    """A preemption of the binding ``by`` another; it may return to the cluster at ``until`` (empty: at any time)."""
 
     by: str
     replicas: int
@@ -54,7 +54,7 @@ class Preempted(Struct, frozen=True, rename="camel"):
 class Basis(Struct, frozen=True, rename="camel"):
     """The step in which the decision was made; it determines the inputs (``ends``), the time and the rules.
 
-    ``number`` is that of the step's last decision: views as of this number show all decisions of the step.
+    ``number`` is the sequence number of the step's last decision: views as of it show all decisions of the step.
     """
 
     shard: int
@@ -92,16 +92,16 @@ class Explained(Struct, frozen=True, rename="camel"):
     overrides: dict[str, tuple[str, ...]] = {}
     """Override policies of the binding's newest works by cluster, in the order of application."""
     required_by: dict[str, tuple[str, ...]] = {}
-    """Clusters in which other bindings need this template, by binding."""
+    """Clusters in which dependent bindings need this template, by the key of the dependent binding."""
     former: tuple[str, ...] = ()
-    """Clusters of the binding that get no work until the object of a deleted template of its name is gone there."""
+    """Clusters of the binding that get no work before they have removed the object of an earlier, deleted template."""
     labels: dict[str, dict[str, str]] = {}
     """Labels with preserved state on the binding's newest works, by cluster."""
     not_preserved: dict[str, dict[str, str]] = {}
-    """Labels that could not be preserved, each with the reason, by the cluster of an ongoing eviction."""
+    """Labels that could not be preserved in an ongoing eviction, with the reason of each, by evicted cluster."""
     priority: Priority | None = None
     """The binding's resolved priority; None if its policy sets none."""
     preemption: Preemption | None = None
     """The binding's last capacity request; None if it was met or the binding may not preempt."""
     preempted: dict[str, Preempted] = {}
-    """Preemptions of this binding, by the cluster that it left and has not returned to."""
+    """Preemptions of this binding, by the cluster from which it was evicted and to which it has not returned."""

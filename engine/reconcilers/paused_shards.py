@@ -1,4 +1,4 @@
-"""Shards that a worker does not claim until a pause has passed: quarantined and fenced ones. Other shards continue."""
+"""Shards that a worker does not claim for a while, because they are quarantined or were fenced; others continue."""
 
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -7,19 +7,19 @@ from engine import diagnostics
 from engine.log import port
 
 UNREADABLE: Final = (port.LogCutError, port.LogCorruptedError)
-"""Errors in the records of one shard, which do not concern other shards."""
+"""Errors in the records of one shard, after which other shards can continue."""
 
 QUARANTINE_MS: Final = 1_000
 QUARANTINE_MS_MAX: Final = 30_000
 FENCED_MS: Final = 5_000
 FENCED_MS_MAX: Final = 80_000
-"""First and longest pauses, in milliseconds, of quarantined and of fenced shards."""
+"""Milliseconds of the first and of the longest pause: of a quarantined shard, and of a fenced shard."""
 
 _log = diagnostics.logger(__name__)
 
 
 class PausedShards:
-    """Shards that are not claimed for a pause, which doubles each time up to ``longest_ms``.
+    """Shards that are not claimed during a pause; each further pause of a shard is twice as long, up to ``longest_ms``.
 
     Used for shards that another worker has fenced: during a reassignment a shard may be assigned to two workers, which
     fence each other. The pause lets the other worker complete its recovery even on a slow machine.
@@ -46,12 +46,12 @@ class PausedShards:
         return self._until_ms.get(shard, 0) > self._clock()
 
     def retain(self, shards: Iterable[int]) -> None:
-        """End all pauses; of all shards but these, forget how long they were."""
+        """End all pauses. Keep the pause lengths of these shards; other shards begin with the first pause again."""
         self._until_ms.clear()
         self._pauses_ms = {shard: self._pauses_ms[shard] for shard in shards if shard in self._pauses_ms}
 
     def dues_ms(self) -> list[int]:
-        """Return the times at which the pauses that are running end."""
+        """Return the times at which running pauses end, in milliseconds since 1970."""
         now_ms = self._clock()
         return [until_ms for until_ms in self._until_ms.values() if until_ms > now_ms]
 
@@ -59,8 +59,8 @@ class PausedShards:
 class Quarantine(PausedShards):
     """The quarantined shards of one worker: their records are missing or damaged, so they are skipped for a while.
 
-    Each is retried after its pause. By then an operator may have restored the records, or a snapshot with which the
-    missing records are not needed.
+    The worker retries a shard after its pause. Meanwhile an operator can restore the records, or a snapshot that makes
+    the missing records unnecessary.
     """
 
     def __init__(self, clock: Callable[[], int]) -> None:
@@ -82,7 +82,7 @@ class Quarantine(PausedShards):
                 _log.info("shard recovered", shard=shard)
 
     def retain(self, shards: Iterable[int]) -> None:
-        """Let these shards be retried at once; forget the errors of all other shards."""
+        """End all pauses, so that the worker retries these shards at once; forget the errors of all other shards."""
         super().retain(shards)
         self._errors = {shard: error for shard, error in self._errors.items() if shard in self._pauses_ms}
 

@@ -1,6 +1,6 @@
 """Priority and preemption in an explanation: bindings that this binding preempts, and preemptions of it.
 
-Folded from the decisions of the binding's own shard, up to the requested position.
+The decisions of the binding's own shard, up to the requested position, are folded into a ``History``.
 """
 
 import msgspec
@@ -20,9 +20,9 @@ class History(Struct):
     preemption: Preemption | None = None
     by_cluster: dict[str, Preempted] = {}
     is_placed: bool = False
-    """Whether the binding was scheduled since its last capacity request.
+    """Whether the binding was scheduled successfully after its last capacity request.
 
-    If so, the next successful decision clears the request.
+    If so, the next successful decision removes the request from the explanation.
     """
 
     def take(self, data: shapes.Event, time_ms: int) -> None:

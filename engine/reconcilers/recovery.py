@@ -20,13 +20,13 @@ OWN_INPUTS_MAX: Final = 500
 """Maximum number of inputs per topic that a shard takes in one turn."""
 
 REPORTS_MIN: Final = 50
-"""Maximum number of member reports taken in a turn while keys wait to be decided."""
+"""Maximum number of member reports that a shard takes in one turn while keys wait to be decided."""
 
 _NO_LIMIT: Final = 2**63
 
 
 class RecordedStep(Struct, frozen=True):
-    """A step in the chain of its shard: its record, and its outputs in the topic ``decisions`` as records and data."""
+    """A step in the chain of its shard: its ``record``, and its decisions as records (``outputs``) and as ``data``."""
 
     record: StoredRecord
     taken: decisions.StepTaken
@@ -86,7 +86,7 @@ async def follow_facts(
     end: int,
     most: int = _NO_LIMIT,
 ) -> None:
-    """Fold at most ``most`` facts of a topic up to an end and pass the changes to each shard."""
+    """Fold at most ``most`` facts of a topic, up to an end, and pass the changes of the facts to each shard."""
     share = loop_share.LoopShare()
     while facts.ends[topic] < end and most > 0:
         batch = await _read_up_to(log, topic, 0, facts.ends[topic], end, most)
@@ -122,7 +122,7 @@ async def take_own(
 
 
 async def take_inputs(log: port.Partitions, fold: shard_fold.ShardFold, ends: port.Ends) -> None:
-    """Fold as many own inputs of a shard as one turn takes, at most up to these ends."""
+    """Fold the own inputs of a shard up to these ends, but no more of a topic than one turn takes."""
     for topic in topics.OWN_TOPICS:
         most = REPORTS_MIN if topic == topics.HEALTH and fold.state.waiting else OWN_INPUTS_MAX
         await take_own(log, fold, topic, ends.get((topic, fold.state.shard), 0), most)

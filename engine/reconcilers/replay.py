@@ -1,7 +1,7 @@
 """Replay the recorded steps of shards. Recovery applies the recorded decisions, verification computes them again.
 
-Shards are replayed together, ordered by the facts that their steps had seen, so that the facts are folded once
-for all of them and not once for each.
+Shards are replayed together. Their steps are ordered by the facts that each step had seen, so that the facts are
+folded only once for all shards.
 """
 
 import operator
@@ -22,7 +22,7 @@ _AHEAD: Final = 64
 """Records per read. A step takes one or two from a partition, and a read costs as much as ten records."""
 
 _HELD_BYTES_MAX: Final = 512 * 1024
-"""If the records of a batch exceed this size, their partition is no longer read ahead."""
+"""If the records of a batch exceed this size in bytes, ``ReadAhead`` stops reading their partition ahead."""
 
 
 class ReplayedStep(Struct, frozen=True):
@@ -57,7 +57,7 @@ class _Replayed(Struct):
 
 
 class _Group(Struct):
-    """Shards that share their facts."""
+    """Shards that share one ``Facts`` object."""
 
     facts: Facts
     shards: list[_Replayed]
@@ -104,7 +104,7 @@ class Replay:
         return recovery.steps(self._log, fold.state.shard, shard_chain, offset, outputs=self._outputs)
 
     def follow(self, log: port.Partitions) -> None:
-        """Continue ``steps`` in a log that has grown since ``steps`` ended."""
+        """Let ``steps`` continue with a log that has grown since the iteration ended."""
         self._log = ReadAhead(log)
         for group in self._groups:
             for shard in group.shards:
@@ -112,7 +112,7 @@ class Replay:
 
     @property
     def shards(self) -> dict[int, tuple[shard_fold.ShardFold, Facts]]:
-        """Each readable shard with the facts of its group; the shard has seen all of them."""
+        """The fold of each readable shard, with the facts of its group, all of which the fold has seen."""
         return {
             shard.fold.state.shard: (shard.fold, group.facts)
             for group in self._groups
@@ -152,11 +152,11 @@ class Replay:
     def _earliest(self, group: _Group) -> tuple[_Replayed, recovery.RecordedStep] | None:
         """Return the shard whose next step had seen the fewest facts, and the step; None if no step is left.
 
-        If several steps had seen the same facts, take the one with the smallest number in the log: verification reads
-        the log in number order and keeps in memory what the replay has not taken yet.
+        If several steps had seen the same facts, take the one with the lowest sequence number: verification reads the
+        log in this order and keeps in memory what the replay has not taken yet.
 
-        The steps of two workers may each have seen more facts of one topic than the other. Then no order of the facts
-        suits both, so the shards that had seen fewer facts of a topic continue in a new group.
+        Of two workers, one may have seen more facts of one topic, the other more of another topic. Then one order of
+        facts cannot serve both: shards whose steps had seen fewer facts of some topic continue in a new group.
         """
         waiting = [(shard.fact_ends, shard.step.record.number, shard) for shard in group.shards if shard.step]
         if not waiting:
@@ -216,7 +216,7 @@ def _fact_ends(step: recovery.RecordedStep) -> tuple[int, ...]:
 async def rebuild(log: port.Log, shards: Sequence[int], snapshot: snapshots.Snapshot | None = None) -> Replay:
     """Return a replay that has applied all recorded steps of the shards; with a snapshot, only those after it.
 
-    Without later steps the shards share the snapshot's own facts.
+    If no step follows the snapshot, the replay uses the facts of the snapshot themselves, not a copy.
     """
     replay = Replay(log, shards, snapshot)
     await apply(replay)
@@ -261,7 +261,7 @@ class ReadAhead:
         try:
             batch = await self._log.read(topic, partition, start, _AHEAD)
         except port.LogCorruptedError:
-            # The damaged record may be after the requested ones.
+            # Read only the requested records: the damaged one may be after them.
             return await self._log.read(topic, partition, start, limit)
         if sum(len(record.value) for record in batch) > _HELD_BYTES_MAX:
             self._large.add(slot)

@@ -18,7 +18,7 @@ SNAPSHOT_RECORDS_MIN: Final = 10_000
 SNAPSHOT_INTERVAL_MS: Final = 600_000
 """A snapshot is due this long after the last one if there are at least ``SNAPSHOT_RECORDS_MIN`` new records.
 
-Fewer are read again in less than a second.
+A recovery reads fewer records than that in less than a second.
 """
 
 
@@ -66,7 +66,7 @@ class SnapshotSchedule:
     async def store(
         self, facts: Facts, folds: Sequence[tuple[shard_fold.ShardFold, int]], *, is_whole: bool
     ) -> None:
-        """Store the shards, each given with the offset of its last step; ``is_whole``: no assigned shard is missing."""
+        """Store the shards, each with the offset of its last step; ``is_whole``: no assigned shard is missing."""
         if self._storage is None or (self._storage.is_shared and not is_whole):
             # An incomplete snapshot must not replace one that has all shards.
             return

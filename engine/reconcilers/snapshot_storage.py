@@ -8,7 +8,7 @@ from engine import private_files
 
 
 class SnapshotStore(Protocol):
-    """Storage of snapshots; a newer one has a higher number.
+    """Storage of snapshots; a newer snapshot has a higher number.
 
     Methods block, so call them in a thread. They raise OSError if the storage cannot be read or written.
     """
@@ -31,12 +31,12 @@ class SnapshotStore(Protocol):
 
 
 class SnapshotStorage(Protocol):
-    """The snapshot storage for each shard; ``is_shared`` if one snapshot holds all shards of a process."""
+    """Provides the snapshot storage of each shard; ``is_shared`` if one snapshot has all shards of a process."""
 
     is_shared: bool
 
     def of(self, shards: Sequence[int]) -> Sequence[tuple[SnapshotStore, list[int]]]:
-        """Return the storages for these shards, each with its shards."""
+        """Return the storages of these shards, each paired with the shards that it stores."""
         ...
 
 

@@ -68,7 +68,7 @@ class UnusableError(Exception):
 class Snapshot:
     """A loaded snapshot; ``number`` is its number in the storage.
 
-    Its shards share ``facts``; a replay of later steps uses a copy.
+    Its shards share ``facts``; a replay of later steps changes only a copy of them.
     """
 
     def __init__(self, number: int, facts: memoryview, shards: Sequence[ShardSnapshot]) -> None:
@@ -87,7 +87,7 @@ class Snapshot:
 
 
 def chain_of(state: ShardState) -> chain.Chain:
-    """Return the chain of a shard, ready for its next step: all outputs of the last step are folded."""
+    """Return a shard's chain after the last step, ready for the next one; ``state`` has all outputs of that step."""
     return chain.Chain(state.shard, state.number, state.term, state.digest)
 
 
@@ -105,7 +105,7 @@ async def save(
     facts: Facts,
     shards: Sequence[tuple[shard_fold.ShardFold, int]],
 ) -> None:
-    """Store shards, each with the offset of its last step, and the facts; they must not change meanwhile.
+    """Store the facts and the shards, each with the offset of its last step; neither may change during the call.
 
     Failures of the storage are logged, not raised; the next snapshot may succeed.
     """
@@ -155,7 +155,7 @@ async def newest_of_shards(
     *,
     discards: bool = True,
 ) -> dict[int, Snapshot]:
-    """Return ``newest`` of each shard that has a usable snapshot."""
+    """Return the newest usable snapshot of each shard that has one (see ``newest``)."""
     newest_of: dict[int, Snapshot] = {}
     for store, store_shards in storage.of(shards):
         snapshot = await newest(log, store, store_shards, discards=discards)
@@ -212,7 +212,7 @@ def _load(store: snapshot_storage.SnapshotStore, number: int) -> Snapshot:
 
 
 def _shard(part: memoryview) -> ShardSnapshot:
-    """Decode a shard and share its equal values; call it shard by shard, so that memory holds one decompressed part."""
+    """Decode a shard; equal values in it share memory. Decode shards one by one: each decompressed part is large."""
     shard = _decode(_decompressed(part), ShardSnapshot)
     sharing.compact_shard(shard.state, shard.inputs)
     return shard

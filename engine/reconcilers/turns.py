@@ -22,11 +22,11 @@ _BUSY_RECORDS: Final = 200
 """A worker that appends this many records within ``GATHER_S`` is busy; about twenty new bindings cause as many."""
 
 _FULL_RECORDS: Final = 2_000
-"""A turn with this many records is followed by no pause."""
+"""After a turn with this many records there is no pause."""
 
 
 class Turn(Struct, frozen=True):
-    """Result of a turn: steps taken, records appended (rejections included), keys decided.
+    """Result of a turn: counts of steps taken, records appended (rejections included), keys decided (``processed``).
 
     ``commit_s`` is the duration of the commit in seconds. ``waited_ms`` has, for each step that decided
     something, the time from its earliest input to its commit; inputs without a time are left out.
@@ -107,7 +107,7 @@ class Measures(Collector):
 
 
 class Pace:
-    """How long a worker waits for more inputs before its next turn, by the load of its turns.
+    """Determines how long a worker waits for more inputs before its next turn, from the load of its last turns.
 
     A step has a fixed cost (its record, its commit, a wake-up of each reader), so under load few large steps decide
     more than many small ones. With little load the worker does not wait.

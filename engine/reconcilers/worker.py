@@ -72,7 +72,7 @@ class Worker:
         self.facts = Facts()
         self.folds: list[shard_fold.ShardFold] = []
         self.seen_number = 0
-        # True if memory equals the log, at the latest once ``_commit_task`` succeeds; otherwise the next turn recovers.
+        # Whether memory equals the log, assuming that ``_commit_task`` succeeds; if False, the next turn recovers.
         self._is_in_sync = False
         self._commit_task: asyncio.Task[_CommittedTurn] | None = None
         self._handed_over = 0
@@ -220,15 +220,15 @@ class Worker:
             if keeps or fold.is_due(now_ms):
                 steps.append(await share.drain(fold.decide_in_portions(self.facts, now_ms, BUDGET)))
                 await share.yield_loop()
-        # At most one commit is in flight: wait for the previous one before this turn's records are written.
-        # The wait raises if that commit failed; the steps above, which build on that commit, are then discarded.
+        # At most one commit runs at a time: wait for the previous one before this turn's records are written. If it
+        # failed, the wait raises its error, and the steps above, which build on it, are discarded.
         await self._await_commit()
-        # Only now: the previous commit may still write steps of these shards, and releasing ends their producers.
+        # Only after the wait: a release ends a shard's producer, with which the previous commit may still write.
         for shard, error in unreadable.items():
             await self._quarantine_shard(shard, error)
         self._handed_over = sum(len(step.records) for step in steps)
         self._commit_task = asyncio.create_task(self._commit(steps))
-        # Set last, and only with a commit under way; ``_committed`` clears the flag again if that commit fails.
+        # Set last, when the commit has been started; ``_await_commit`` clears the flag if that commit fails.
         self._is_in_sync = True
         if keeps:
             committed = await self._await_commit()
@@ -270,7 +270,7 @@ class Worker:
             with anyio.CancelScope(shield=True):
                 await asyncio.wait([commit])
         except asyncio.CancelledError:
-            # Cancelled by asyncio rather than by an anyio scope, so the shield did not hold.
+            # asyncio itself cancelled the task: the shield protects only from cancellation by anyio scopes.
             await asyncio.wait([commit])
             raise
         finally:
@@ -301,7 +301,7 @@ class Worker:
         return self._commit_task is not None or self._has_work()
 
     def _has_work(self) -> bool:
-        """Whether there is something to decide, or the last turn did not complete."""
+        """Whether inputs or keys are undecided, the last turn failed, or shards must be taken over or released."""
         if not self._is_in_sync or self._claimable() != [fold.state.shard for fold in self.folds]:
             return True
         ends = self._log.ends()
@@ -370,7 +370,7 @@ class Worker:
             self._fenced.pause(shard)
 
     async def _wait(self) -> None:
-        """Return when new inputs, a timer, a due snapshot, a check or a retry of a shard need a turn."""
+        """Return when a turn is due: for inputs, a timer, a snapshot, an ownership check or a shard's retry."""
         if self.is_behind():
             return
         dues = (
@@ -384,7 +384,7 @@ class Worker:
         delay_s = None if due_ms is None else times.wait_s(due_ms, self._clock())
         try:
             async with asyncio.timeout(delay_s):
-                # No await between this check and ``change_count()``: a record in between would not end the wait.
+                # No await between this check and ``change_count()``: a record in between them would not end the wait.
                 while not self.is_behind():
                     await self._log.wait(self._log.change_count())
         except TimeoutError:
