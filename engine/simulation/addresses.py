@@ -1,6 +1,6 @@
 """Addresses in a member, derived from names: the same on each request and after a restart.
 
-Nothing is allocated, so two pods among many thousands may have the same address.
+No address is allocated: two pods in a member with many thousands of pods may have the same one.
 """
 
 import ipaddress
@@ -34,6 +34,6 @@ def node_port(namespace: str, name: str, port: object, skipped: int) -> int:
     """Return a node port for a port of a Service, from Kubernetes' default range.
 
     The port is computed from the arguments. To avoid a port that is taken, call again with a higher ``skipped``.
-    All clusters have the same node port, as in Karmada, whose API server assigns it in the template.
+    A Service has the same node port in all clusters, as in Karmada, where the control plane assigns it.
     """
     return NODE_PORTS[(number_of(namespace, name, str(port)) + skipped) % len(NODE_PORTS)]

@@ -40,7 +40,7 @@ def workload_object(
 ) -> KubeObject:
     """Return a workload as the member has it: the work's manifest with the member's replicas and status.
 
-    ``propagation`` has Karmada's labels and annotations, which are added; None for an object without them.
+    ``propagation`` has the labels and annotations that Karmada adds; None if the object gets none of them.
     """
     ref = workload.ref
     metadata: Json = {
@@ -198,8 +198,8 @@ def _pod_status(
 ) -> Json:
     """Return the status of a pod that has these containers and last changed at ``since``.
 
-    ``node`` is the node of a ready pod. ``unschedulable`` is the scheduler's message for a pod that waits for a node;
-    empty for other pods.
+    ``node`` is the name of a ready pod's node. ``unschedulable`` is the scheduler's message for those pods of the
+    workload that wait for a node, empty if none waits; it is not used for other pods.
     """
     if unschedulable and pod.ready_ms is None and not pod.waiting and pod.phase != lists.SUCCEEDED:
         waiting = condition("PodScheduled", "False", "Unschedulable", unschedulable, since)

@@ -6,9 +6,9 @@ from events import keys
 
 
 def record(state: MemberState, key: str, namespace: str, scaler: Scaler | None) -> None:
-    """Index an object if it is an autoscaler, and queue its target for a check.
+    """Index an object if it is an autoscaler, and queue its target: the autoscaler may have to scale it.
 
-    ``scaler`` is None for all other objects.
+    ``scaler`` is None for an object that is no autoscaler.
     """
     forget(state, key)
     if scaler is not None:
@@ -19,7 +19,7 @@ def record(state: MemberState, key: str, namespace: str, scaler: Scaler | None) 
 
 
 def forget(state: MemberState, key: str) -> None:
-    """Remove a changed or deleted object from the index if it is an autoscaler; queue the autoscalers that scale it."""
+    """Remove a changed or deleted object from the index; if it is a target, queue it as ``touch`` does."""
     former = state.scalers.pop(key, None)
     if former is not None:
         target, _ = former
@@ -31,7 +31,7 @@ def forget(state: MemberState, key: str) -> None:
 
 
 def touch(state: MemberState, target: str) -> None:
-    """Queue a workload for a check, and its autoscalers for a report; the workload or its replicas may have changed."""
+    """Queue a changed workload if autoscalers scale it: they may have to scale it again and to report a new status."""
     scalers = state.scaled.get(target)
     if scalers:
         state.to_scale[target] = None

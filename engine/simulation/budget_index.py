@@ -38,7 +38,7 @@ class BudgetIndex(Struct, kw_only=True):
             self.workloads.setdefault(label, {})[key] = None
 
     def discard_budget(self, key: str, namespace: str) -> None:
-        """Remove a budget of a namespace, if it is in the index, without knowing its selector."""
+        """Remove a budget whose selector is unknown: search all labels of its namespace for its key."""
         for label, budgets in self.budgets.items():
             if label[0] == namespace:
                 budgets.pop(key, None)
@@ -67,9 +67,9 @@ def _label_keys(namespace: str, labels: Mapping[str, str]) -> Iterator[LabelKey]
 
 
 def _label_key(namespace: str, selector: LabelSelector) -> LabelKey:
-    """Return the namespace, key and value of a label that the selector requires.
+    """Return the namespace, key and value of the first label for which the selector allows only one value.
 
-    Key and value are empty if the selector does not require one value of a label.
+    Key and value are empty if there is no such label.
     """
     for requirement in selector.requirements():
         if requirement.operator == Operator.IN and len(requirement.values) == 1:

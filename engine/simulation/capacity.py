@@ -1,8 +1,8 @@
 """Capacity of a member and its use: exact sums in billionths of each resource's unit.
 
 Capacity is counted for the whole cluster, as in its resource summary; the distribution of replicas over nodes
-is not simulated. A replica takes capacity from its admission on. Pending replicas take none, and their sum
-may exceed the capacity.
+is not simulated. A replica takes capacity from its admission on. Pending replicas take none; their requests may
+exceed the capacity.
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,7 +37,7 @@ def capacity_of(nodes: Iterable[specs.NodeGroup]) -> Capacity:
 
 
 def add(sums: dict[str, int], amounts: Amounts, count: int) -> None:
-    """Add ``count`` replicas to sums; a negative count removes them."""
+    """Add the requests of ``count`` replicas (``amounts`` each) to sums; a negative count subtracts them."""
     for resource, amount in amounts:
         sums[resource] = sums.get(resource, 0) + amount * count
 
@@ -60,9 +60,9 @@ def scarce(cluster_capacity: Capacity, amounts: Amounts, count: int) -> list[str
 
 
 def texts(cluster_capacity: Capacity, *sums: Mapping[str, int]) -> dict[str, str]:
-    """Return the totals of sums as Kubernetes quantities; allocatable resources are included even if zero.
+    """Return ``sums``, added up by resource, as Kubernetes quantities; allocatable resources are included even if 0.
 
-    Negative totals become 0; they occur in the model of a cluster that reported less than its workloads use.
+    A negative total becomes 0; it occurs in the model of a cluster that reported less use than its workloads have.
     """
     names = {
         *cluster_capacity.allocatable,

@@ -131,7 +131,7 @@ def due_ms(state: MemberState) -> int | None:
 
 
 def is_behind(state: MemberState) -> bool:
-    """Whether reports are left over from the last turn."""
+    """Whether the last turn left reports for the next one."""
     return bool(state.dirty) and not state.faults.cut_off
 
 
@@ -172,18 +172,18 @@ def _apply(
 
 
 def version_of(work: works.Work) -> Version:
-    """Return the version of a work; the works of one step share it."""
+    """Return the version of a work; all works of a step have the same one."""
     return shared((work.term, work.step))
 
 
 def source_of(work: works.WorkApplied, reading: shapes.Reading | None) -> Source:
-    """Return the source of a work's manifest; the members of a binding share equal ones."""
+    """Return the source of a work's manifest; equal sources are one object, since a binding may have many members."""
     labels = tuple(sorted(work.labels.items()))
     return shared(Source(work.shard, work.offset, work.overrides, labels, reading))
 
 
 def completions_of(work: works.WorkApplied, template: Template) -> int | None:
-    """Return the cluster's share of a Job's completions. Overrides may change it in the rendered ``template``."""
+    """Return the cluster's share of a Job's completions: that of the work, or, with overrides, of the ``template``."""
     return template.completions if work.overrides and work.completions is not None else work.completions
 
 
@@ -326,7 +326,11 @@ def _age(state: MemberState, key: str) -> tuple[int, str]:
 
 
 def _count_by_priority(state: MemberState, workload: Workload, count: int, at_ms: int) -> int:
-    """Return how many pending replicas to admit; preempt others if only ``count`` fit and the class allows it."""
+    """Return how many pending replicas to admit; without preemption, ``count`` of them fit.
+
+    If some do not fit and the priority class allows it, preempt replicas of other workloads. Admit none if the class
+    does not exist.
+    """
     rank = pod_priorities.rank_of(state, workload)
     if rank is None:
         return 0

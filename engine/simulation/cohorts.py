@@ -1,4 +1,4 @@
-"""Cohorts of a workload: its admitted replicas, grouped by age, oldest first. Workloads share equal tuples of them."""
+"""Cohorts of a workload: its admitted replicas, grouped by age, oldest first; equal tuples are shared."""
 
 from itertools import accumulate
 from typing import Final
@@ -34,9 +34,9 @@ def without(cohorts: Cohorts, index: int, count: int) -> Cohorts:
 
 
 def moved_last(cohorts: Cohorts, position: int, count: int) -> Cohorts:
-    """Return the cohorts after moving the ``count`` replicas from a position on to the end.
+    """Move the ``count`` replicas that begin at a position to the end; return the cohorts.
 
-    These replicas have one pod template, so they fill whole cohorts.
+    They must be all replicas of one pod template: no cohort contains replicas of two templates.
     """
     ends = list(accumulate(cohort.count for cohort in cohorts))
     first = sum(end <= position for end in ends)

@@ -32,7 +32,7 @@ def follow(state: MemberState, workload: Workload, at_ms: int) -> None:
         workload.ended_ms = end_ms
     elif workload.scheduled_ms:
         dues.append(end_ms)
-    # Set one timer at a time: otherwise each call would add another one.
+    # Add no timer for a time that has one: otherwise each call would add another.
     if dues and workload.change_ms != min(dues):
         workload.change_ms = min(dues)
         heapq.heappush(state.starts, (workload.change_ms, workload.key))

@@ -21,7 +21,7 @@ _FIELDS: Final[dict[FaultKind, tuple[str, int]]] = {
 
 AMOUNT_MAX: Final = 1_000_000
 Amount = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": AMOUNT_MAX})]
-"""Amount of a fault in a request; ``inflict`` refuses others."""
+"""Amount of a fault in a request; ``inflict`` refuses amounts that are out of range."""
 
 
 def inflict(state: MemberState, kind: FaultKind, amount: int | None) -> None:
@@ -38,7 +38,7 @@ def inflict(state: MemberState, kind: FaultKind, amount: int | None) -> None:
 
 
 def heal(state: MemberState) -> None:
-    """Remove all faults; lost reports are sent again in the next turn."""
+    """Remove all faults except ``unreachable``, which the Cluster's address decides; queue lost reports again."""
     state.faults = Faults(unreachable=state.faults.unreachable)
     state.dirty.update(state.lost)
     state.lost.clear()

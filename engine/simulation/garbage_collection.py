@@ -1,9 +1,9 @@
-"""Deletions in a member, and its garbage collector: it deletes objects whose owners were deleted, as clients do.
+"""Deletions in a member, and its garbage collector, which deletes objects whose owners were deleted.
 
 A namespace that is being deleted stays until the last object in it has no finalizer.
 
 The collector handles only objects that clients wrote; derived objects, such as pods, disappear with the objects from
-which they are derived.
+which they are derived. The collector's writes are recorded like those of clients.
 """
 
 from collections.abc import Iterator
@@ -39,8 +39,8 @@ _WRITES_MAX: Final = 1_000
 class Deletion(NamedTuple):
     """The writes of a client's deletion of an object.
 
-    ``marked`` is the object to store with its deletionTimestamp, because finalizers are left; None if nothing changes.
-    ``is_final``: the object is deleted at once, without waiting for finalizers. ``is_managed``: the control plane
+    ``marked`` is the object with its deletionTimestamp, to be stored if the deletion must wait for finalizers; None if
+    it is final or has begun already. ``is_final``: the object is deleted at once. ``is_managed``: the control plane
     propagates it. ``warning`` is set if dependents are deleted although the request asked to orphan them; otherwise
     it is empty.
     """
@@ -98,7 +98,7 @@ def _is_held(state: MemberState, ref: shapes.WorkloadRef) -> bool:
 
 
 def _contents(state: MemberState, ref: shapes.WorkloadRef) -> list[Unmanaged]:
-    """Return the objects that clients wrote in the namespace ``ref``; none if it is another object."""
+    """Return the objects that clients wrote in the namespace ``ref``; none if ``ref`` is not a namespace."""
     if (ref.api_version, ref.kind) != vocabulary.NAMESPACE:
         return []
     return [item for item in state.unmanaged.values() if item.ref.namespace == ref.name]
@@ -120,7 +120,7 @@ def record(state: MemberState, key: str, item: Unmanaged) -> None:
 
 
 def forget(state: MemberState, key: str, item: Unmanaged) -> None:
-    """Forget a deleted object; a namespace may wait for it."""
+    """Remove a deleted object from the index, and queue its namespace, whose deletion may wait for it."""
     owner_index.forget(state, key)
     namespace = keys.binding_key(vocabulary.NAMESPACE[1], "", item.ref.namespace)
     if namespace in state.unmanaged:
@@ -263,7 +263,7 @@ def _is_derived(state: MemberState, namespace: str, kind: str, name: str, uid: s
 
 
 def _is_claimed(state: MemberState, namespace: str, name: str) -> bool:
-    """Whether a PersistentVolumeClaim may be that of a StatefulSet's pod."""
+    """Whether a StatefulSet's pod may have a PersistentVolumeClaim of this name."""
     return any(
         f"-{workload.ref.name}-" in name
         for workload in state.workloads.values()

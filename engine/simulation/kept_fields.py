@@ -13,7 +13,7 @@ from events.json_values import Json
 from events.kube_objects import KubeObject
 
 REPLICAS: Final = ("spec", "replicas")
-"""Path of the replicas in manifests for ``read``, also for kinds whose objects have them in another field."""
+"""Path at which ``read`` expects the replicas of each kind, also of kinds whose objects have them elsewhere."""
 
 
 def taken_over(item: Unmanaged) -> KeptFields:
@@ -29,7 +29,7 @@ def retained(workload: Workload, kept: KeptFields, template: templates.Template)
 
 
 def with_replicas(kept: KeptFields, replicas: int | None) -> KeptFields:
-    """Return the fields with another replica count; most workloads keep nothing, and share one value."""
+    """Return the fields with this replica count; the same object if the count is the same, to save memory."""
     return kept if kept.replicas == replicas else structs.replace(kept, replicas=replicas)
 
 
@@ -46,7 +46,7 @@ def read(manifest: bytes) -> KeptFields:
 
 
 def manifest_of_kept(workload: Workload) -> KubeObject:
-    """Return the content that a managed object keeps (except replicas) as a manifest for ``read``."""
+    """Return a manifest from which ``read`` reads the content that a managed object keeps, without its replicas."""
     ref, kept = workload.ref, workload.kept
     metadata: Json = {"name": ref.name, **({"namespace": ref.namespace} if ref.namespace else {})}
     for field, texts in (("labels", kept.labels), ("annotations", kept.annotations)):

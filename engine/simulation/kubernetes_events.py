@@ -99,7 +99,7 @@ def _event(name: str, namespace: str, event_uid: str, since: str, message: _Mess
 def _of_owner(pod: KubeObject) -> Iterator[_Message]:
     for owner in pod.objects_at("metadata", "ownerReferences"):
         component, message = _CREATED.get(str(owner.get("kind")), ("", ""))
-        # A client may write a pod with an incomplete reference.
+        # A client may write a pod whose owner reference lacks fields.
         if component and all(name in owner for name in _INVOLVED):
             involved = {name: owner[name] for name in _INVOLVED}
             text = message.format(pod=pod.name, owner=owner["name"])

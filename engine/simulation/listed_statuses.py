@@ -44,8 +44,9 @@ class WorkloadStatus(Struct, frozen=True, kw_only=True, rename="camel"):
 class Pod(Struct, frozen=True, kw_only=True, rename="camel"):
     """One replica.
 
-    ``phase`` is Running, Pending or Succeeded; ``ready_ms`` is when it is or will be ready, None if not admitted. The
-    successor of a deleted pod gets its ``slot``. ``waiting`` is the reason why an admitted pod does not start.
+    ``phase`` is Running, Pending or Succeeded; ``ready_ms`` is when it is or will be ready, None if not admitted.
+    ``slot`` is the pod's number in the workload, which the successor of a deleted pod inherits. ``waiting`` is the
+    reason why an admitted pod does not start.
     """
 
     cluster: str

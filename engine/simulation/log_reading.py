@@ -44,9 +44,9 @@ READ: Final = 500
 """Number of records to read and fold before other tasks run."""
 
 _AWAITED_MAX = 100_000
-"""Maximum number of declared works without a record; the oldest are dropped.
+"""Maximum number of works that steps have declared and whose records have not been read; the oldest are dropped.
 
-Steps declare works of all clusters, but only the partitions of simulated ones are read.
+Steps declare works of all clusters. Records are read only from the partitions of simulated clusters.
 """
 _NONE: Final[Mapping[int, Chain]] = {}
 _NO_ENDS: Final[port.Ends] = {}
@@ -55,8 +55,8 @@ _NO_ENDS: Final[port.Ends] = {}
 class ValidWorks:
     """Follows the steps of all shards and judges each record of ``works`` once, in partition order.
 
-    ``chains`` are the shards' chains as of the offsets ``ends``; later steps are read from there. Steps of a shard
-    without a chain are read from the beginning of the log.
+    ``chains`` are the chains of valid steps by shard, up to the offsets ``ends``; only later steps are read from the
+    log. All steps are read for a shard that has no chain.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class ValidWorks:
         self._foreign: set[tuple[int, int]] = set()
 
     async def follow(self, ends: port.Ends) -> list[records.StoredRecord]:
-        """Read the steps up to these ends; return the works that were read before the valid steps that declare them."""
+        """Read the steps up to these ends; return works that were judged before, now that their steps are valid."""
         works_due: list[records.StoredRecord] = []
         for shard, chain in self._chains.items():
             end = ends.get((topics.DECISIONS, shard), 0)
@@ -134,7 +134,7 @@ class WorkContents(NamedTuple):
         yield from (rendered.template for rendered in self.rendered.values())
 
     def of(self, work: works.Work) -> tuple[works.Work, Template, str]:
-        """Return a work with overrides applied, its template, and why they cannot be applied (empty if they can)."""
+        """Return a work with its overrides applied, its template, and why they can't be applied (empty if they can)."""
         if not isinstance(work, works.WorkApplied):
             return work, template_loading.EMPTY, ""
         if work.overrides:
@@ -152,7 +152,7 @@ class Contents(NamedTuple):
     async def read(
         self, batch: Sequence[works.Work], running: Mapping[template_loading.TemplatePosition, Template]
     ) -> WorkContents:
-        """Return the content of works; ``running`` are known templates, which are not read from the log."""
+        """Return the content of works; templates in ``running`` are not read from the log."""
         applied = [work for work in batch if isinstance(work, works.WorkApplied)]
         rendered = await self.renderer.render_all(
             manifests.input_of(work) for work in applied if work.overrides

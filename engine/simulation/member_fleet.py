@@ -1,7 +1,7 @@
 """The members of one process: read their works, advance them, append their reports in one append per turn.
 
-This shell around ``cluster`` owns the log, the clock and the tasks. Memory is a cache; after a failed read or append,
-as after a crash, the members are rebuilt from the log.
+The module ``cluster`` is pure; this one does the I/O around it: log, clock and tasks. States in memory are a cache:
+after a failed read or append, as after a crash, the members are rebuilt from the log.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class UnknownMemberError(LookupError):
 class Members:
     """Simulated members on a log; call ``turn`` or ``run``, all methods from one event loop.
 
-    The first recovery uses the histories in ``past``, and reads the log for members without one.
+    The first recovery uses the histories in ``past``; only members without a history are read from the log.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class Members:
         return [faults.status_of(state) for state in self._selected(None)]
 
     async def _wait(self) -> None:
-        """Wait until a turn may have something to do; a fault appends records, which ends the wait too."""
+        """Wait until the log has new records or a timer is due; return at once if work is left."""
         if self.is_behind():
             return
         due_ms = self.next_timer_ms()
@@ -208,8 +208,8 @@ class Members:
 
     async def _recover(self) -> None:
         self.seen_number = self._log.change_count()
-        # The count of records continues: the log may still store a batch whose append failed. If a new report had
-        # the id of one in that batch, it would count as a duplicate of it.
+        # Do not reset the count of records: the log may still store a batch whose append failed. A new report with
+        # the id of a report in that batch would be dropped as its duplicate.
         self._records.start = self.seen_number
         ends = dict(self._log.ends())
         past, self._past = self._past, None
@@ -245,8 +245,8 @@ class Members:
             await self._recover()
 
     async def _turn(self) -> int:
-        # A work is judged once, and a report leaves its member before the log contains it. So if this method does not
-        # complete, because a read or the append fails or the caller is cancelled, the next turn rebuilds the members.
+        # A work can be judged only once, and members mark reports as sent before the log contains them. So if a read
+        # or the append fails, or the caller is cancelled, the states are invalid and the next turn rebuilds them.
         self._is_stale = True
         self.seen_number = self._log.change_count()
         ends = dict(self._log.ends())
@@ -339,7 +339,7 @@ class Members:
             self._touched[record.key] = None
 
     async def restore_all(self) -> None:
-        """Restore now all workloads that wait for a work; this changes only the cost of later turns."""
+        """Restore now all workloads that would be restored by later works, so that later turns cost less."""
         await self._unrestored.restore_all(self._states, self._states, self._clock_ms())
 
     async def _follow_clusters(self, end: int) -> None:
@@ -373,7 +373,7 @@ class Members:
         self._touched[record.key] = None
 
     def _leave_behind(self, name: str) -> None:
-        """Store the position from which a member that is cut off has to read works later."""
+        """If a member is cut off, store the offset from which it has to read works once it is healed."""
         if self._states[name].faults.cut_off:
             self._behind.setdefault(name, self._taken[keys.shard_of(name)])
 

@@ -48,8 +48,8 @@ class WorkloadHistory(Struct):
       first. Before the workload is restored, ``choose_work`` replaces ``applied`` by the work that runs, if any.
     - ``newest`` and ``fault``: the newest work, and the reason why it cannot be applied; set by a conflict or by
       ``choose_work``.
-    - ``ages`` are the replicas as (count, created_ms), oldest first. ``assigned`` is the number of replicas of a later
-      work, with its time. It is set if a client has edited the replicas, and used if the template ignores such edits.
+    - ``ages`` are the replicas as (count, created_ms), oldest first. If a client has edited the replicas, a later work
+      sets only ``assigned`` (replicas, time). Recovery uses it if the template turns out to ignore such edits.
     - ``first`` is the version of the work that created the object.
     - ``edited`` is the record number of the last edit of the object by a client of the member.
     """
@@ -83,9 +83,9 @@ class ObjectWrite(NamedTuple):
 
 
 class UnrestoredWorkload(Protocol):
-    """A workload that is restored only when a work comes for it.
+    """A workload that is restored only when its next work arrives, to save time.
 
-    It runs the replicas of its newest work, and its last report contains them.
+    The delay changes nothing: the workload runs as its newest work demands, and its last report shows that.
     """
 
     def history(self, cluster: str, key: str) -> WorkloadHistory:
@@ -101,11 +101,12 @@ class History(Struct):
     """One member according to the log.
 
     ``down_since`` is the number of the record that reported the member as down; 0 if it is up. ``unreachable_since`` is
-    the number of the record that gave its cluster another address; 0 if it has its own. ``writes`` are not folded yet;
-    ``unmanaged`` and ``ages`` are the objects of the member's own clients, and the ages of their replicas.
-    ``replaced`` are the slots of deleted pods, by the key of the object; ``orphans`` as in ``MemberState``.
+    the number of the record that set the Cluster's address to that of another API; 0 if the address is the member's.
+    ``writes`` are clients' writes that are not folded yet; ``unmanaged`` and ``ages`` are the objects that clients
+    wrote, and the ages of their replicas. ``replaced`` has ``Workload.replaced`` by key; ``orphans`` is that of
+    ``MemberState``.
     ``reports`` has the last report on each workload, ``running`` the last WorkloadReported with its record number.
-    ``unrestored`` workloads are restored when a work comes for them. The member has ``nodes`` nodes.
+    ``unrestored`` workloads are restored when their next works arrive. The member has ``nodes`` nodes.
     """
 
     workloads: dict[str, WorkloadHistory] = {}
@@ -142,7 +143,7 @@ def take_cluster(history: History, data: object, number: int, source: str) -> No
             if not faults.is_reachable(data):
                 history.unreachable_since = history.unreachable_since or number
             else:
-                # If the member was reported as down after the cluster got another address, that was the only reason.
+                # A member that was reported as down while it had another address was only unreachable.
                 if 0 < history.unreachable_since < history.down_since:
                     history.down_since = 0
                 history.unreachable_since = 0
@@ -231,7 +232,7 @@ def choose_work(
 
 
 def ages_of(past: WorkloadHistory, *, retains: bool) -> list[tuple[int, int]]:
-    """Return a workload's replicas as (count, created_ms); ``retains`` if its template lets members set the number."""
+    """Return a workload's replicas as (count, created_ms); ``retains``: its template lets members set their number."""
     if past.assigned is not None and not retains:
         _scale(past.ages, *past.assigned)
         past.assigned = None
@@ -363,7 +364,7 @@ def _take_pod_deletion(history: History, key: str, slot: int, at_ms: int) -> Non
     ages = history.ages.get(key, past.ages if past is not None else [])
     replaced = history.replaced.setdefault(key, {})
     if slot >= rollouts.FORMER_SLOTS:
-        return  # a rollout replaces this pod
+        return  # the slot of a former pod template: the rollout replaces its pod anyway
     order = list(rollouts.slots(replaced, sum(count for count, _ in ages)))
     rollouts.count_replacement(replaced, slot)
     position = order.index(slot) if slot in order else len(order)
@@ -376,7 +377,7 @@ def _take_pod_deletion(history: History, key: str, slot: int, at_ms: int) -> Non
 
 
 def _assign(past: WorkloadHistory, replicas: int, at_ms: int) -> None:
-    """Let a work change the number of replicas, at once unless a client may have decided it."""
+    """Set the number of replicas to that of a work; only ``assigned`` if a client has edited the replicas."""
     if past.kept.replicas is None:
         _scale(past.ages, replicas, at_ms)
         past.assigned = None

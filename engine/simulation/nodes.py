@@ -22,7 +22,7 @@ _DIGITS_MAX: Final = 9
 _NODE_INFO: Final[Json] = dict.fromkeys(
     ("bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "machineID", "systemUUID"), ""
 )
-"""Fields that each node must have, whose values no simulated node has."""
+"""Fields of ``nodeInfo`` that the API requires; they are empty, since a simulated node has no values for them."""
 
 _TOO_MANY: Final = "Too many pods"
 _NO_VICTIMS: Final = "No preemption victims found for incoming pod"
@@ -43,7 +43,7 @@ def control_plane(state: MemberState) -> str:
 
 
 class NodeChoice:
-    """Chooses the node of each pod by its slot; nodes that refused the pod when it was created are skipped."""
+    """Chooses the node of each pod by its slot; it skips nodes that refused the pod when the pod was created."""
 
     def __init__(self, state: MemberState, workload: Workload) -> None:
         self._state = state
@@ -98,7 +98,7 @@ def _is_bound(state: MemberState, workload: Workload) -> bool:
 
 
 def _refusals(state: MemberState, workload: Workload) -> Counter[str]:
-    """Return, for each of kube-scheduler's reasons, how many nodes refuse new pods of a workload."""
+    """Return how many nodes refuse new pods of a workload, by the reason in kube-scheduler's words."""
     if not _is_bound(state, workload):
         return Counter()
     count, rules = max(state.spec.node_count, 1), workload.template.scheduling

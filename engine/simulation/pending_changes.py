@@ -1,4 +1,4 @@
-"""Changes of members that wait: for the time at which they are due, or for the works before them in the log."""
+"""Pending changes of members: timers that are not due, and clients' writes that follow works not yet applied."""
 
 import heapq
 from collections import deque

@@ -23,7 +23,7 @@ _NONE: Final = Rank(0)
 
 
 class _Victim(Struct, frozen=True):
-    """A workload of lower priority; ``value`` is its priority."""
+    """A workload whose replicas may be preempted; ``value`` is its priority."""
 
     value: int
     workload: Workload

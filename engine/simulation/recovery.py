@@ -2,7 +2,7 @@
 
 The newest work of each workload determines its content, the last report the number of ready replicas. Ready replicas
 keep running; the others start now. Reports that the log contains are not sent again. Workloads of modelled clusters
-are restored only when a work comes for them, so that a fork of the engine costs little.
+are restored only when their next works arrive, so that a fork of the engine costs little.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -140,7 +140,10 @@ def _restore_workload(
 
 
 def _ages_in_job(state: MemberState, workload: Workload, ready: int, at_ms: int) -> list[tuple[int, int]]:
-    """Return the ages of a Job's running pods if others have ended before them: pods run one batch after another."""
+    """Return the age of a Job's running pods, computed from the number of ended pods: pods run in equal batches.
+
+    Empty if no pod has ended.
+    """
     if not workload.succeeded:
         return []
     batch = workload.succeeded // max(workload.replicas or 0, 1)
@@ -155,7 +158,7 @@ def _run_existing(
     template: Template,
     at_ms: int,
 ) -> None:
-    """Run the replicas that existed before the restart; quotas refused the others, and decide on them again."""
+    """Run the replicas that existed before the restart, and queue those that quotas had refused for another try."""
     count = workload.replicas or 0
     if isinstance(report, health.WorkloadReported) and quotas.is_limited(state, workload.ref.namespace):
         count = min(count, report.replicas)
@@ -169,7 +172,10 @@ def _run_existing(
 def _retained(
     past: member_history.WorkloadHistory, last: tuple[int, health.WorkloadReported] | None
 ) -> int | None:
-    """Return the replica count that a member decided on: from its last report or a client's later edit; else None."""
+    """Return the replicas that the member decided on: by a client's edit, or as last reported if that is newer.
+
+    None if there is neither.
+    """
     number, report = last or (0, None)
     if past.kept.replicas is not None and past.edited > number:
         return past.kept.replicas
@@ -210,14 +216,14 @@ def _restore_removal(
 
 
 class Called(NamedTuple):
-    """A workload: the name of its member, and its key."""
+    """A workload to restore or look up: the name of its member, and its key."""
 
     member: str
     key: str
 
 
 class UnrestoredWorkloads:
-    """Workloads of all members that are restored only when a work comes for them."""
+    """Workloads of all members that are restored only when their next works arrive."""
 
     def __init__(self, loader: TemplateLoader, histories: Mapping[str, member_history.History]) -> None:
         self._loader = loader
@@ -249,10 +255,10 @@ class UnrestoredWorkloads:
         contents: Iterable[Template],
         at_ms: int,
     ) -> None:
-        """Restore all workloads of each member in ``names`` that has an object which acts on other workloads.
+        """Restore all workloads of those members in ``names`` in which some object acts on other workloads.
 
-        Such objects are quotas, budgets, autoscalers and priority classes. If the templates of new works (``contents``)
-        include one, restore the workloads of all members in ``names``.
+        Such objects are quotas, budgets, autoscalers and priority classes. If a template of a new work (``contents``)
+        is one, restore the workloads of all members in ``names``.
         """
         if self._unrestored:
             gets = any(map(_acts_on_others, contents))
@@ -268,7 +274,7 @@ class UnrestoredWorkloads:
 def running_templates(
     states: Mapping[str, MemberState], called: Iterable[Called]
 ) -> dict[TemplatePosition, Template]:
-    """Return the templates that the members run already, so that works with the same template need no read."""
+    """Return the templates that these workloads run, by position, so that they need not be read from the log again."""
     running = (states[member].workloads.get(key) for member, key in called)
     return {
         (workload.source.shard, workload.source.offset): workload.template

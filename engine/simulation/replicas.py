@@ -29,7 +29,7 @@ def run(
 ) -> None:
     """Run this many replicas of a pod template; if it has changed, the workload's strategy decides how it rolls out.
 
-    ``source`` is that of the template if a work has set it.
+    ``source`` is the new source of the template; None keeps the current one.
     """
     if template.digest != workload.template.digest:
         _begin_rollout(state, workload, template, at_ms)
@@ -91,7 +91,7 @@ def _begin_rollout(state: MemberState, workload: Workload, template: Template, a
 
 
 def _return_to_former(workload: Workload, template: Template) -> None:
-    """If ``template`` equals a former pod template, make the replicas of that one current again."""
+    """If ``template`` equals a former pod template, count that template's replicas as current again."""
     position = 0
     for former in workload.former_pods:
         if former.template.digest == template.digest:
@@ -294,7 +294,7 @@ def add_replicas(state: MemberState, workload: Workload, count: int, at_ms: int)
 
 
 def restore(state: MemberState, workload: Workload, count: int, at_ms: int) -> None:
-    """Create replicas until the ``count`` exist that existed before a restart; quotas do not refuse them."""
+    """Create replicas until ``count`` exist, as before a restart; quotas do not refuse them again."""
     count = min(count, still_to_run(workload, count), PODS_MAX)
     _create(state, workload, max(count - workload.admitted - workload.pending, 0), at_ms)
     quotas.settle(state, workload)
@@ -348,7 +348,7 @@ def set_timers(state: MemberState, workload: Workload) -> None:
     for cohort in workload.cohorts:
         _set_timers_of(state, workload, cohort)
     if workload.progress_ms:
-        # This timer is due at once; it sets the one for the deadline of the rollout.
+        # This time is in the past, so the timer is due at once; it sets the timer for the rollout's deadline.
         heapq.heappush(state.starts, (workload.progress_ms, workload.key))
 
 

@@ -51,9 +51,9 @@ class Report(NamedTuple):
 
 
 class ReportRecords:
-    """Encodes reports; ``start`` is the end of the log at the last rebuild.
+    """Encodes reports. An event id is ``start``, the end of the log at the last rebuild, and a count.
 
-    So ids differ from those of every earlier process; within a process they differ by a count.
+    ``start`` distinguishes the ids from those of earlier processes, the count distinguishes those of one process.
     """
 
     def __init__(self) -> None:
@@ -181,9 +181,9 @@ def workload_report(state: MemberState, workload: Workload) -> health.WorkloadRe
 
 
 def _is_healthy(workload: Workload, shown: Json, *, is_ready: bool) -> bool:
-    """Return the health of a workload by the rules of its kind; ``is_ready`` if its status has nothing that they read.
+    """Return the health of a workload by the rules of its kind; ``is_ready`` if its status lacks what the rules read.
 
-    The simulation computes counts only; all other values are those of the template's annotation, or clients'.
+    The simulation computes only counts in a status; other values come from the template's annotation or from clients.
     """
     reading, ref = workload.source.reading, workload.ref
     is_written = workload.template.status or workload.kept.status
@@ -292,7 +292,7 @@ def _report_capacity(state: MemberState, batch: list[Report], at_ms: int) -> boo
 
 
 def _without_shift(report: clusters.CapacityReported) -> clusters.CapacityReported:
-    """Return the report with all used capacity in ``allocated``: a shift to or from ``allocating`` changes nothing."""
+    """Return the report with ``allocating`` added to ``allocated``: reports that differ by a shift become equal."""
     used = {
         resource: quantity.of_nano(
             resource,

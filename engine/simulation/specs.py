@@ -1,6 +1,6 @@
 """Configuration of a simulated member: nodes, location, served kinds, start-up time of replicas.
 
-It is read once; ``state`` holds what the member runs.
+It does not change while the member runs; the module ``state`` has the member's state.
 """
 
 import uuid

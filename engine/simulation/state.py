@@ -24,9 +24,9 @@ TOMBSTONES_MAX: Final = 65_536
 
 
 PODS_MAX: Final = 150_000
-"""Most pods of one workload in a member: as many as Kubernetes supports in a whole cluster. Further ones do not exist.
+"""Maximum number of pods of one workload in a member, which is Kubernetes' limit for a cluster; no more are created.
 
-Rollouts, deletions of pods and lists visit each pod, and an object may ask for two billions of them.
+Rollouts, deletions of pods and lists visit each pod, and an object may ask for two billion pods.
 """
 
 UNMANAGED: Final = "unmanaged:"
@@ -49,7 +49,7 @@ class Cohort(Struct, frozen=True, gc=False):
 
 
 class ReportCause(Struct, frozen=True, gc=False):
-    """The work that caused a report: its place in ``works``, correlation id (``story``) and trace.
+    """The work that caused a report: its position in the topic ``works``, correlation id (``story``) and trace.
 
     ``offset`` is -1 for reports that no work caused.
     """
@@ -92,7 +92,7 @@ class Revision(Struct, frozen=True, gc=False):
 
 
 class Origin(Struct, frozen=True, gc=False):
-    """The deleted owner that an object outlived: the owner's key, and the digest of its pod template."""
+    """The deleted owner of an orphaned object: the owner's key, and the digest of its pod template."""
 
     key: str
     digest: str
@@ -119,7 +119,10 @@ class Unmanaged(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Source(Struct, frozen=True, gc=False):
-    """The fields of a work with which a pod template's manifest was rendered: position, overrides, labels, reading."""
+    """The fields of a work that determine the rendered manifest: position, overrides, labels.
+
+    ``reading`` says how members read the object, for example its health.
+    """
 
     shard: int = 0
     offset: int = 0
@@ -276,10 +279,10 @@ class NamespaceQuotas(Struct, kw_only=True):
 class MemberState(Struct, kw_only=True):
     """State of a member.
 
-    - ``unmanaged``: objects of its own clients, by binding key; ``conflicts``: works for such objects.
+    - ``unmanaged``: objects of its own clients, by binding key; ``conflicts``: works that may not take them over.
     - ``orphans``: the keys of unmanaged objects by the key of their ``origin``.
     - ``owned``: the keys of unmanaged objects with owners, by the key of each owner; ``owners``: the reverse;
-      ``to_collect``: those whose owners may be gone, and objects that wait for the deletion of what they own.
+      ``to_collect``: those whose owners may no longer exist, and owners that wait for the deletion of dependents.
     - ``definitions``: the kinds of its CustomResourceDefinitions, by the definition's key.
     - ``budgets``: its PodDisruptionBudgets; None before the first one.
     - ``scalers``: its HorizontalPodAutoscalers with the keys of their targets; ``scaled``: autoscalers by target;
@@ -288,13 +291,13 @@ class MemberState(Struct, kw_only=True):
     - ``quotas``: its ResourceQuotas, by namespace.
     - ``ranks``: its PriorityClasses by name; ``is_ranked``: whether any template names one.
     - ``refused``: workloads whose first work could not be applied, so that nothing runs.
-    - ``unplaced``: workloads with pending replicas not yet tried to place; ``waiting``: those without capacity.
+    - ``unplaced``: workloads with new pending replicas; ``waiting``: those whose pending replicas found no capacity.
     - ``rolling``: workloads that have begun a rollout.
     - ``starts``: heap of (time, key): when replicas of a workload become ready, or another of its timers is due.
     - ``dirty``: workloads that may have changed since their last report.
     - ``lost``: workloads whose report was lost; sent again at ``retry_ms``.
-    - ``shift_ms``: time of the capacity report that was held back (see ``reports``).
-    - ``reported_capacity``, ``reported_ready``, ``reported_apis``: the last reports in the log; None for none.
+    - ``shift_ms``: time at which a delayed capacity report is due (see ``reports``).
+    - ``reported_capacity``, ``reported_ready``, ``reported_apis``: contents of the last reports; None before the first.
     """
 
     spec: specs.MemberSpec

@@ -94,7 +94,7 @@ def status(state: MemberState, workload: Workload) -> Json:
     elif workload.template.is_balanced:
         ref = workload.ref
         address = addresses.of_balancer(cluster, ref.namespace, f"{ref.kind}/{ref.name}")
-        # Addresses of an Ingress have no mode.
+        # Only addresses of a Service have an ``ipMode``; those of an Ingress have none.
         mode = {"ipMode": "VIP"} if ref.kind == "Service" else {}
         built_in = {"loadBalancer": {"ingress": [{"ip": address, **mode}]}}
     else:

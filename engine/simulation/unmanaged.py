@@ -338,7 +338,7 @@ def take_orphans(state: MemberState, owner: Workload) -> None:
 
 
 def resume_orphans(state: MemberState, workload: Workload, pods: list[Unmanaged]) -> None:
-    """Mark replicas of a workload as running if they exist as ``pods`` that a deleted workload with its key left."""
+    """Let a workload adopt ``pods``, the orphans of a deleted workload with its key, as running replicas."""
     adoption = orphans.adopted(state.spec.name, workload, workload.replicas or 0, pods)
     if adoption.ages:
         workload.replaced = adoption.replaced
@@ -346,7 +346,7 @@ def resume_orphans(state: MemberState, workload: Workload, pods: list[Unmanaged]
 
 
 def _hand_over(state: MemberState, source: Workload, target: Workload) -> None:
-    """Move the replicas of a workload to another one that replaces it; remove replicas of former pod templates."""
+    """Move the current replicas of ``source`` to ``target``, which replaces it; remove those of former templates."""
     replicas.end_rollout(state, source)
     del state.workloads[source.key]
     state.workloads[target.key] = target

@@ -1,7 +1,7 @@
 """Resource usage in a member's metrics API (``metrics.k8s.io``), derived from the requests.
 
 Nothing is measured: a ready replica is assumed to use its requests; one without requests uses nothing. If a workload's
-annotation sets a load, its ready replicas and their containers use equal parts of that.
+annotation sets a load, the containers of its ready replicas use equal parts of the load.
 """
 
 from collections.abc import Iterator
