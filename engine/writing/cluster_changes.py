@@ -110,7 +110,7 @@ def _small_events(cluster: Cluster, facts: Spec, changes: set[str]) -> list[shap
 
 
 def _timed(spec: Spec) -> Spec:
-    """Return the spec with the time 0 for taints without one, which the fold of an event at this time fills in."""
+    """Return the spec as the fold of an event at time 0 makes it: a taint without a time gets the time 0."""
     replace = msgspec.structs.replace
     taints = (replace(taint, time_added_ms=taint.time_added_ms or 0) for taint in spec.taints)
     return replace(spec, taints=tuple(taints))

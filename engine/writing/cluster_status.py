@@ -34,8 +34,8 @@ def mutated(target: Target, cluster: Cluster, edited: Edited) -> Mutated:
             }
             details: StatusDetails = {"name": target.name, "kind": "Cluster", "causes": [cause]}
             raise StatusError(422, "Invalid", message, details)
-    # If the last event writes the whole cluster, it changes the cluster's version, and a later read of this version
-    # shows whether all events took effect. Otherwise no version changes: treat the events as a report.
+    # An event that writes the whole cluster comes last and changes the cluster's version; the version then shows
+    # whether all events took effect. Without such an event the version may not change: treat the events as a report.
     is_report = bool(events) and not isinstance(events[-1], clusters.ClusterJoined)
     action = Action.CONFIGURED if events else Action.UNCHANGED
     return Mutated(
@@ -124,7 +124,7 @@ def _condition(condition: Json) -> clusters.ClusterCondition:
 
 
 def _ready(cluster: Cluster, value: KubeObject) -> clusters.ClusterHealthChanged | None:
-    """Return the report in the condition Ready; Unknown, as the engine itself reports the end of a grace period."""
+    """Return the condition Ready as a report, None without it; Unknown becomes ``silent``, as after a grace period."""
     condition = value.condition("Ready")
     if not condition:
         return None

@@ -197,7 +197,7 @@ class WriteExecution:
         return answer
 
     async def check(self, mutation: Mutation) -> Problem | None:
-        """Return why a mutation would not be made, None if it would; raises StatusError if it would be refused."""
+        """Return the problem that prevents a mutation, None if there is none; raises StatusError if it is refused."""
         answer = await self.computed(mutation, "", 0)
         return answer if isinstance(answer, Problem) else None
 

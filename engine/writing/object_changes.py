@@ -42,7 +42,7 @@ encode: Final = msgspec.json.Encoder(order="deterministic").encode
 class Change(Struct, frozen=True, kw_only=True):
     """Create or replace an object. ``resource`` describes the kind for error messages.
 
-    ``has_status``: the status that the edit returns is written too; ``begins_with_status``: only that of a new object.
+    ``has_status``: write the status in the edited object too. ``begins_with_status``: only if the object is created.
     """
 
     target: Target
@@ -70,7 +70,7 @@ class Change(Struct, frozen=True, kw_only=True):
             action = Action.CONFIGURED if statuses else Action.UNCHANGED
             return _mutated(action, value, edited, *statuses)
         version = stored.head.version
-        # Controllers delete empty namespaces, and objects whose dependents they have released.
+        # Delete the object with its last finalizer, except namespaces: a controller deletes them once they are empty.
         is_last = edited.value.is_ending and not marks.finalizers(edited.value)
         if self.target.route != "namespace" and is_last:
             return _mutated(Action.DELETED, value, edited, _deleted(self.target, value, version))
@@ -169,11 +169,11 @@ class Preconditions(Struct, frozen=True, kw_only=True):
 class Removal(Struct, frozen=True, kw_only=True):
     """Delete an object; if it has finalizers, only mark it as terminating. Removing its last finalizer then deletes it.
 
-    A namespace is only marked, unless ``is_final``: do nothing unless the object is already marked and has no
-    finalizers. ``propagation`` ``FOREGROUND`` adds a finalizer that the garbage collector removes after it has deleted
-    the dependents. With ``ORPHAN``, what a template runs in the clusters stays there; if the template is only marked,
-    the finalizer ``orphan`` records this, as in Kubernetes. With ``has_dependents`` too, any object is only marked, for
-    the garbage collector, which deletes it after it has released the dependents.
+    Without ``is_final`` a namespace is only marked. With it, nothing happens unless the object is marked and has
+    no finalizers. ``propagation`` ``FOREGROUND`` adds a finalizer that the garbage collector removes after it has
+    deleted the dependents. ``ORPHAN`` keeps a template's workloads in the clusters; a template that is only marked gets
+    the finalizer ``orphan`` for this, as in Kubernetes. With ``ORPHAN`` and ``has_dependents`` any object is only
+    marked: the garbage collector releases the dependents, then deletes the object.
     """
 
     target: Target
@@ -210,10 +210,10 @@ class Removal(Struct, frozen=True, kw_only=True):
         return Mutated(action=Action.MARKED, value=value, events=(event,))
 
     def _with_finalizer(self, live: KubeObject) -> KubeObject:
-        """Return the object with the finalizer of the deletion's propagation instead of another one's."""
+        """Return the object with the finalizer for this ``propagation``; that of an earlier deletion is removed."""
         own = marks.finalizers(live)
         finalizers = owner_references.while_deleted(own, self.propagation)
-        # Only templates have workloads in the clusters.
+        # There is nothing to orphan: only templates have workloads in the clusters.
         if self.target.route != "template" and not self.has_dependents:
             finalizers = [name for name in finalizers if name != owner_references.ORPHAN or name in own]
         return live if finalizers == own else live.with_metadata({"finalizers": finalizers})

@@ -48,7 +48,7 @@ class PlannedWrites:
         return [manifest for _, manifest in self.manifests("CustomResourceDefinition")]
 
     async def check(self, mutation: Mutation) -> Problem | None:
-        """Return why a mutation would not be made, None if it would; raises StatusError if it would be refused."""
+        """Return the problem that prevents a mutation, None if there is none; raises StatusError if it is refused."""
         return await self._execution.check(mutation)
 
     async def change(

@@ -16,7 +16,7 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True, kw_only=True)
 class ReadSide:
-    """The log and its views. Set ``stopping`` when the process shuts down: then readers stop to wait for records."""
+    """The log and its views. Set ``stopping`` when the process shuts down: readers then stop waiting for records."""
 
     log: NumberedLog
     views: Views

@@ -124,14 +124,14 @@ class WritePath(Protocol):
         ...
 
     async def check(self, mutation: Mutation) -> Problem | None:
-        """Return why a mutation would not be made, None if it would; raises StatusError if it would be refused."""
+        """Return the problem that prevents a mutation, None if there is none; raises StatusError if it is refused."""
         ...
 
 
 class WriteApi:
     """Turn changes of objects into events. ``clock_ms`` and ``new_id`` are the only sources of time and randomness.
 
-    ``tolerated`` is the default toleration of failing clusters for policies that set none.
+    ``tolerated``: for how many seconds policies tolerate failing clusters by default.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class WriteApi:
         )
 
     async def check(self, mutation: Mutation) -> Problem | None:
-        """Return why a mutation would not be made, None if it would; raises StatusError if it would be refused."""
+        """Return the problem that prevents a mutation, None if there is none; raises StatusError if it is refused."""
         return await self._execution.check(mutation)
 
     async def change_known(self, mutation: Mutation) -> Written:
@@ -185,7 +185,7 @@ class WriteApi:
         return answer
 
     def planned(self, current: CurrentObjects | None = None) -> PlannedWrites:
-        """Return the write path of a plan, which appends nothing; it reads ``current``, by default as this API."""
+        """Return the write path of a plan, which appends nothing; None for ``current``: it reads as this API does."""
         return PlannedWrites(self._log, current or self._current, self._appending, self.tolerated)
 
     def records_of(self, target: Target, events: Sequence[shapes.Event], source: str) -> list[Record]:

@@ -50,7 +50,7 @@ class Application(RequestedEdit, frozen=True):
 
 
 def _check_no_uid(writer: Writer, desired: KubeObject) -> None:
-    """Raise StatusError (409) if an object to create has a uid: that of one that was deleted, or of another server."""
+    """Raise StatusError (409) if an object to create has a uid: it belongs to a deleted object or to another server."""
     if uid := desired.metadata.get("uid"):
         reason = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
         raise status_objects.conflict(writer.resource, writer.name, reason)

@@ -89,7 +89,7 @@ def _tasks(value: KubeObject) -> list[Json]:
 
 
 def _rest(value: KubeObject) -> Json:
-    """The binding without writable fields, field owners and version."""
+    """The binding without eviction tasks, the writable suspensions, field owners and resourceVersion."""
     spec, metadata = value.object_at("spec"), value.metadata
     suspension = object_at(spec, _SUSPENSION)
     return {

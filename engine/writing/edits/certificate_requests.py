@@ -113,7 +113,7 @@ class Admission(Struct, frozen=True, kw_only=True):
         if not is_same or now.at("status", "certificate") != before.at("status", "certificate"):
             self._check(before, "sign")
         conditions = decisions + [_timed(condition, self.now_ms) for condition in others]
-        # ``written`` may contain only an approval, which is dropped.
+        # If ``written`` has only approvals or denials, drop them by storing an empty list.
         return _with_conditions(now, conditions) if conditions or written else now
 
     def _check(self, value: KubeObject, verb: str) -> None:

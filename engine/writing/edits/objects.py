@@ -45,7 +45,7 @@ class Writer(Struct, frozen=True, kw_only=True):
     """Properties of a write: kind, name, field manager, time, strictness of field validation.
 
     ``namespace``, ``name`` and ``part`` (subresource) are those of the path. ``newest`` is the highest resourceVersion
-    that this server knows. ``tolerated`` is the default toleration of failing clusters for policies that set none.
+    that this server knows. ``tolerated``: for how many seconds policies tolerate failing clusters by default.
     """
 
     resource: Resource
@@ -243,7 +243,7 @@ def completed(writer: Writer, live: KubeObject | None, edited: Edited) -> Edited
 
 
 def as_new(value: KubeObject) -> KubeObject:
-    """Return an object to create without metadata that only the server sets; an exported object has them."""
+    """Return an object to create without the metadata that only the server sets; exported objects contain them."""
     return value.without_metadata(
         "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"
     )
@@ -282,7 +282,7 @@ def check_structure(writer: Writer, live: KubeObject | None, value: KubeObject, 
     structure = writer.resource.structure
     if structure is None:
         return
-    # The status of such a kind has a path of its own.
+    # If the kind has the subresource status, the status is checked only when that is written.
     without = STATUS if writer.resource.subresource(STATUS) else ""
     wrong = messages.bounded(structural.faults(value.document, structure, part=part, without=without))
     if wrong and live is not None:

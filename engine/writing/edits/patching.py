@@ -34,7 +34,7 @@ _DEPTH_MAX: Final = limits.RECORD_DEPTH_MAX
 class Patch(RequestedEdit, frozen=True):
     """Patch the current object; ``kind`` is the media type of the patch.
 
-    ``claims``: labels and annotations that name the claiming policy. Reads show them, so a JSON patch can name them.
+    ``claims``: labels and annotations that name the claiming policy; reads show them, so a patch may refer to them.
     """
 
     kind: str
@@ -63,7 +63,7 @@ class Patch(RequestedEdit, frozen=True):
 def _without_status(writer: Writer, patch: object) -> object:
     """Return a JSON patch without changes of a status that this request does not write.
 
-    Reads show a derived status, which the object to patch lacks; clients that send the difference to it remove it.
+    Reads show a derived status, which the object to patch lacks: removing or replacing it would make the patch fail.
     """
     operations = as_list(patch)
     if operations is None or writer.resource.subresource(STATUS) is None:

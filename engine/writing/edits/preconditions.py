@@ -69,7 +69,7 @@ def check_version(resource: Resource, live: KubeObject, new: KubeObject, newest:
     # that of ``live``. A newer resourceVersion than that of ``live`` is therefore no conflict.
     if number < current:
         raise status_objects.conflict(resource, name)
-    # Bootstrap objects have a resourceVersion even if the log is empty, so that no version is known.
+    # With an empty log ``newest`` is 0, but bootstrap objects already have a higher resourceVersion.
     if number > max(newest, current):
         raise AheadError(resource, name)
 

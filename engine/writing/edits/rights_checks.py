@@ -98,7 +98,7 @@ def _check_escalation(
     if user.is_master or known is None:
         return
     if live is not None and _without_owners(live) == _without_owners(value):
-        return  # controllers without these rights, such as the garbage collector, may change finalizers and owners
+        return  # finalizers and owners grant nothing: controllers such as the garbage collector may change them
     if resource.kind.endswith("Binding"):
         _check_binding(resource, user, known, value)
     else:
@@ -115,7 +115,7 @@ def _check_role(
 ) -> None:
     rules = parsing.rules(value)
     if value.at("aggregationRule"):
-        # An aggregated role can come to include any rule, so only unrestricted users may create one.
+        # Rules of other roles are added to an aggregated role later, so only users with all rights may create one.
         rules = (
             *rules,
             Rule(verbs=("*",), groups=("*",), resources=("*",)),
@@ -149,7 +149,7 @@ def _check_binding(resource: Resource, user: User, known: Rights, value: KubeObj
 def _check_rules(
     resource: Resource, name: str, user: User, known: Rights, rules: tuple[Rule, ...] | None, act: Act
 ) -> None:
-    """Raise StatusError unless the user may do ``act`` or has all ``rules``; None means that there is no such role."""
+    """Raise StatusError unless the user may do ``act`` or has all ``rules``, which are None for a missing role."""
     if known.may(user, act):
         return
     if rules is None:

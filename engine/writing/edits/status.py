@@ -89,7 +89,7 @@ def _with_status(writer: Writer, live: KubeObject, edited: Edited, derived: Deri
     preconditions.check_version(writer.resource, live, edited.value, writer.newest)
     new = _same_but_for_status(writer, live, edited.value, is_owned=False)
     _check_counts(writer, new, derived)
-    # A built-in kind always has a status, so the field ``status`` itself has no owner.
+    # Objects of built-in kinds always have a status. Start with an empty one, so that no client owns ``status`` itself.
     begun: Json = {"status": {}} if "status" in parsing.blank(writer.resource.schema) else {}
     write = structs.replace(writer, part=STATUS).write(managed_fields.UPDATE)
     try:
