@@ -82,7 +82,7 @@ class Growth(Struct, frozen=True):
 
 
 class _Counter:
-    """Context manager that counts executed lines of this project and processor time."""
+    """Context manager that measures processor time and, with ``is_on``, counts executed lines of this project."""
 
     _active: "ClassVar[_Counter | None]" = None
 
@@ -121,7 +121,7 @@ class _Counter:
         return None if active is None else active.enter(frame, event, argument)
 
     def cost(self, written: int) -> Cost:
-        """The cost, including ``written`` bytes of decided records."""
+        """The counted operations, with those for ``written`` bytes of decision records; seconds without ``is_on``."""
         if not self._is_on:
             return Cost(seconds=self.seconds)
         return Cost(self.operations + written // _UNIT_BYTES)

@@ -96,7 +96,7 @@ def policy(names: Sequence[str] = ("member1", "member2"), group: int | None = No
 def joining(
     name: str, labels: Mapping[str, str] | None = None, taints: tuple[clusters.Taint, ...] = ()
 ) -> Iterator[shapes.Event]:
-    """Events of a cluster that is ready and has enough capacity for everything, for runs without members."""
+    """Events of a cluster that is ready and has enough capacity for everything, for runs without simulated members."""
     allocatable = {"cpu": "3200k", "memory": "12800Ti", "pods": "110M"}
     apis = (
         clusters.ApiKind(group_version="apps/v1", kinds=("Deployment",)),
@@ -108,7 +108,7 @@ def joining(
 
 
 def joined() -> list[Record]:
-    """Two clusters that join, for runs without members."""
+    """Two clusters that join, for runs without simulated members."""
     return [_record(event) for name in ("member1", "member2") for event in joining(name)]
 
 

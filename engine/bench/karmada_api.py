@@ -183,7 +183,7 @@ class Api:
 class _Server(http_server.Server):
     """A server that stops at once when ``end`` is set, with its connections and requests.
 
-    It installs no signal handlers: with several servers in one thread, those of one would outlive it.
+    It installs no signal handlers: with several servers in one thread, the handlers of a stopped one would remain.
     """
 
     def __init__(self, config: uvicorn.Config) -> None:

@@ -236,7 +236,7 @@ async def _watch_fan_out(server: Server, sizes: Sizes) -> Figures:
 
 @asynccontextmanager
 async def _decision_times(server: Server) -> AsyncGenerator[Mapping[bytes, float]]:
-    """Run a watch during the block; yield the ``perf_counter`` times when it shows decisions, by Deployment name."""
+    """Watch bindings during the block; yield the ``perf_counter`` time of each decision, by Deployment name."""
     seen: dict[bytes, float] = {}
     async with server.connections(1) as (only,):
         version = kube_requests.version_of(await only.get(f"{kube_requests.BINDINGS}?limit=1"))
@@ -258,7 +258,7 @@ async def _decision_times(server: Server) -> AsyncGenerator[Mapping[bytes, float
 
 async def _until(is_enough: Callable[[], bool]) -> None:
     async with asyncio.timeout(runs.WAIT_S):
-        # The condition depends on lines of a watch, which have no event to wait for.
+        # Poll: the condition depends on lines of a watch, and no asyncio event is set when a line arrives.
         while not is_enough():  # noqa: ASYNC110
             await asyncio.sleep(_POLL_S / 10)
 

@@ -3,8 +3,8 @@
 It uses fifty placements and a different request for each binding. One cluster reports its
 capacity before every fifty decisions, so a cache that is emptied by each report does not help. Each result is read as
 two lists: the names of the chosen clusters, and their replicas. ``pairs_per_s`` is the rate if results are read as
-(name, replicas) tuples instead. Modes with the prefix ``steady-`` or ``fresh-`` change the replicas of an earlier
-result, whose lists are still cached, as in a worker.
+(name, replicas) tuples instead. In modes with the prefix ``steady-`` or ``fresh-`` each binding has an earlier result
+and gets another number of replicas; the lists of the earlier result are still cached, as in a worker.
 """
 
 import heapq
@@ -25,7 +25,7 @@ KARMADA_PER_S: Final = {
     1_000: {"dynamic": 97, "duplicated": 99, "static": 71, "aggregated": 75, "region": 81},
     5_000: {"dynamic": 15.5, "duplicated": 16.4},
 }
-"""Karmada's decisions per second, by number of clusters and mode: the best recorded ones (with one core of two)."""
+"""Karmada's decisions per second, by number of clusters and mode: the highest measured, with one core of two."""
 
 _PLACEMENTS: Final = 50
 _BINDINGS: Final = 500
@@ -110,7 +110,7 @@ def _summary(number: int, turn: int) -> clusters.ResourceSummary:
 
 
 def _placement(mode: str, number: int) -> placements.Placement:
-    """One of fifty placements of a mode; they differ in the name that each excludes, which no cluster has."""
+    """One of fifty placements of a mode; each excludes another cluster that does not exist, so that they differ."""
     everywhere = placements.ClusterAffinity(exclude=(f"nowhere-{number}",))
     tolerations = (placements.Toleration(key="edge", operator="Exists"),)
     return placements.Placement(

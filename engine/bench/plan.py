@@ -196,6 +196,6 @@ class _Plans:
 
 
 def _pids(planner: PlanProcesses) -> list[int]:
-    """Return the processes of the plans."""
+    """Return the process ids of the processes that make plans."""
     keeper = planner.keeper
     return [] if keeper is None else processes.tree(keeper.process.pid)

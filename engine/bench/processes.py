@@ -26,7 +26,7 @@ def serving(directory: Path, *arguments: str) -> Generator[tuple[int, Endpoint]]
 
     The process writes the endpoint file to ``directory``. Raises RuntimeError if it ends before that.
     """
-    with subprocess.Popen[bytes](  # our own modules
+    with subprocess.Popen[bytes](  # runs only modules of this project
         [sys.executable, "-m", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
         try:
@@ -55,7 +55,7 @@ def resident_of(*pids: int) -> float:
 
 
 def proportional_mb(pid: int) -> float:
-    """Resident memory of a process in MiB, with its share of pages that processes share; 0 if it does not exist."""
+    """Memory of a process in MiB: resident pages, of a page that n processes share 1/n (PSS); 0 without the process."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
     except (FileNotFoundError, ProcessLookupError):
