@@ -1,4 +1,4 @@
-"""Compare an engine before and after a change: its bindings, and the records between. Pure: values in, values out."""
+"""Compare an engine before and after a change: its bindings, and the records added in between. Pure functions."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -76,7 +76,7 @@ def start_of(folds: Iterable[ShardFold], capacity: dict[str, clusters.CapacityRe
 def compared(
     start: Start, folds: Sequence[ShardFold], records: Sequence[StoredRecord], failed: Collection[str]
 ) -> tuple[dict[str, Workload], dict[str, Workload]]:
-    """Return states at the start and now: of the bindings in the records, and of those that ran in failed clusters."""
+    """Return workloads at the start and now: those in the records, and those that ran in ``failed`` clusters."""
     # The key of a decision's record is its shard; the subject is the binding.
     touched = {record.headers.get("ce_subject", "") for record in records if record.topic in _ABOUT_BINDINGS}
     for name in failed:
@@ -100,9 +100,9 @@ def changes(
     failed: Collection[str] = (),
     unready: Collection[str] = (),
 ) -> list[WorkloadChange]:
-    """Return the workloads that differ or that lost ready replicas in between, sorted by key.
+    """Return the workloads whose clusters or condition differ, or that lost ready replicas in between, sorted by key.
 
-    ``decided_ms`` has the virtual time of the first decision about each of them, in milliseconds.
+    ``decided_ms`` has the virtual time of the first decision about each workload, in milliseconds.
     ``failed`` are the clusters that fail or are not ready at the end, ``unready`` those that were not ready before.
     Replicas in these clusters are not ready, whatever the clusters reported last.
     """
@@ -219,10 +219,10 @@ def events(decoded: Sequence[codec.Decoded], began_ms: int) -> list[PredictedEve
 
 
 def decoded(records: Sequence[StoredRecord]) -> tuple[list[codec.Decoded], int]:
-    """Return the events in records, in order and without steps, and the number of events that exceed EVENTS_MAX.
+    """Return the events in records, in order and without steps, and the number of events that were left out.
 
-    All health reports, cluster events and rejections are included, since predictions follow from them; other events
-    only while the result has fewer than EVENTS_MAX.
+    All health reports, cluster events and rejections are returned, since predictions are computed from them. Once the
+    result has EVENTS_MAX events, other events are left out.
     """
     result: list[codec.Decoded] = []
     omitted = 0
@@ -250,8 +250,8 @@ def first_decisions_ms(records: Sequence[StoredRecord], began_ms: int) -> dict[s
 def settled_ms(records: Sequence[StoredRecord], began_ms: int, before: Mapping[str, Workload]) -> int:
     """Return the virtual time in milliseconds until a decision or work last changed a binding; 0 if none did.
 
-    Aggregated statuses are ignored, since that of a CronJob changes forever. Replicas start after their work arrives,
-    so reports that change the number of ready replicas are included; ``before`` has those that were ready at first.
+    Changes of aggregated statuses are ignored, since the status of a CronJob changes forever. Reports that change the
+    number of ready replicas count too, since replicas start later than their work; ``before`` has the first numbers.
     """
     last = 0
     ready = {(name, key): count for key, workload in before.items() for name, count in workload.ready.items()}
@@ -303,7 +303,7 @@ def _without(ready: Mapping[str, int], failed: Collection[str]) -> dict[str, int
 def _lowest_ready(
     before: Mapping[str, Workload], recorded: Sequence[codec.Decoded], failed: Collection[str]
 ) -> dict[str, int]:
-    """Return the smallest number of ready replicas of each workload."""
+    """Return the smallest number of ready replicas that each workload had; at first none is ready in ``failed``."""
     ready = {key: _without(workload.ready, failed) for key, workload in before.items()}
     lowest = {key: sum(counts.values()) for key, counts in ready.items()}
     for event in recorded:
@@ -338,7 +338,7 @@ def _used(report: clusters.CapacityReported) -> dict[str, int]:
 
 
 def _helpful_clusters(fold: ShardFold, key: str, facts: Facts) -> tuple[str, ...]:
-    """Return the clusters in which more capacity helps a binding; none if capacity is not all that is missing."""
+    """Return the clusters in which more capacity helps a binding; none if capacity alone would not help."""
     binding = fold.state.bindings[key]
     if binding.declared is None or binding.claim is None:
         return ()

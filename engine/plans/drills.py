@@ -31,7 +31,7 @@ class Outage(Struct, frozen=True):
 
 
 class Remedy(Struct, frozen=True, rename="camel"):
-    """More ``capacity`` in a cluster, as Kubernetes quantities, and the number of missing replicas it would place."""
+    """More ``capacity`` in a cluster, as Kubernetes quantities, and the number of missing replicas that need it."""
 
     cluster: str
     replicas: int
@@ -39,7 +39,7 @@ class Remedy(Struct, frozen=True, rename="camel"):
 
     @property
     def text(self) -> str:
-        """The remedy as a phrase."""
+        """The remedy in words: ``member2 needs 2 more cpu for 4 replicas``."""
         capacity = " and ".join(f"{amount} more {name}" for name, amount in self.capacity.items())
         return f"{self.cluster} needs {capacity or 'more capacity'} for {summaries.count(self.replicas, 'replica')}"
 
@@ -47,9 +47,9 @@ class Remedy(Struct, frozen=True, rename="camel"):
 class Result(Struct, frozen=True, rename="camel"):
     """The predicted effect of an outage.
 
-    ``missing`` replicas are in no working cluster at the end. ``needed`` is the additional capacity for those of
-    them that do not stay assigned to a failed cluster; ``remedies`` name clusters for it that their policies allow.
-    ``recovered_ms`` is the virtual time until the engine was stable; None if replicas are missing.
+    ``missing`` replicas are in no working cluster at the end. ``needed`` is the capacity that they need; replicas that
+    stay assigned to a failed cluster need none. ``remedies`` name clusters that could get this capacity and that the
+    policies allow. ``recovered_ms`` is the virtual time until the engine was stable; None if replicas are missing.
     """
 
     outage: Outage
@@ -107,7 +107,7 @@ def domain_names(clusters: Iterable[KubeObject]) -> dict[DomainName, list[str]]:
 
 
 def outages(clusters: Iterable[KubeObject], by: Collection[Domain] = ALL) -> list[Outage]:
-    """Return the outages of these domains; one with the same clusters as an earlier one is left out."""
+    """Return the outages of domains of the kinds ``by``; of domains with equal clusters only the first has one."""
     outages_by_clusters: dict[tuple[str, ...], Outage] = {}
     chosen = [(domain, names) for domain, names in domain_names(clusters).items() if domain[0] in by]
     for (domain, name), names in sorted(chosen, key=lambda item: (ALL.index(item[0][0]), item[0][1])):
@@ -139,9 +139,9 @@ def result(outage: Outage, prediction: Prediction) -> Result:
 
 
 def cheapest_remedies(changes: Iterable[WorkloadChange]) -> list[Remedy]:
-    """Return the capacity that would place the missing replicas, in few clusters, by a greedy choice.
+    """Return the capacity that would place the missing replicas; a greedy choice keeps the number of clusters small.
 
-    Workloads that more capacity would not place are left out.
+    Workloads for which more capacity does not help are ignored.
     """
     waiting = [change for change in changes if change.missing and change.needed_in]
     remedies: list[Remedy] = []

@@ -23,7 +23,7 @@ class Fork:
 
     ``number`` is the sequence number of the last record before the fork. ``began_ms`` is the start of virtual time,
     in milliseconds since 1970. ``heartbeats`` is the last reported health of the clusters whose agents send
-    heartbeats. ``was_stable``: without the change of the last ``run``, nothing would have happened.
+    heartbeats. ``was_stable``: during the last ``run``, nothing would have happened without its inputs and failures.
     """
 
     def __init__(

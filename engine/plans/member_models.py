@@ -56,7 +56,7 @@ class _RunningWorkload(Struct, frozen=True, gc=False):
 
     def history(self, cluster: str, key: str) -> member_history.WorkloadHistory:
         declared, work, report = self.declared, self.work, self.report
-        # A suspended work leaves the previous work running; the report shows that one.
+        # While a work is suspended the previous work keeps running; the last report has its version.
         version = (report.term, report.step) if work.suspended and report else (work.term, work.step)
         applied = structs.replace(
             dispatch.applied(key, cluster, declared, work, self.shard, version), digest=work.digest
@@ -72,7 +72,7 @@ class _RunningWorkload(Struct, frozen=True, gc=False):
             suspended=work.suspended,
         )
         if report is not None and report.fault and work.first < (work.term, work.step):
-            # The newest work could not be applied; only its report shows what runs.
+            # The newest work could not be applied, so an earlier one runs; only the report has its replicas.
             past.earlier = [structs.replace(applied, overrides=(), replicas=report.replicas)]
         return past
 
@@ -150,11 +150,11 @@ def heartbeat(name: str, known: Health, now_ms: int, grace_seconds: int = 0) -> 
 
 
 def load(models: Models, members: member_fleet.Members) -> None:
-    """Set the used resources of the models to the last reports of their clusters, so that models report the same."""
+    """Set the used resources of the models to those in the last reports of their clusters."""
     for name, report in models.reported.items():
         capacity = members.state_of(name).capacity
         capacity.running = quantity.totals([report.allocated])
-        # Reports count pending replicas as about to be allocated; the members restore them as pending.
+        # ``allocating`` in a report includes pending replicas, which the models count separately: subtract them.
         capacity.starting = {
             resource: max(amount - capacity.pending.get(resource, 0), 0)
             for resource, amount in quantity.totals([report.allocating]).items()
@@ -173,7 +173,7 @@ def _model(name: str, cluster: Cluster) -> specs.MemberSpec:
     count = 1 if capacity is None else capacity.nodes or 1
     return specs.MemberSpec(
         name=name,
-        # A DaemonSet has a pod for each node; capacity is only compared in total.
+        # The number of nodes matters to DaemonSets. The division of capacity does not, since only totals are compared.
         nodes=(
             specs.NodeGroup(count=1, allocatable={} if capacity is None else capacity.allocatable),
             specs.NodeGroup(count=count - 1, allocatable={}),
@@ -209,7 +209,7 @@ def _take_works(histories: Mapping[str, member_history.History], shard: ShardSta
 
 
 def _take(history: member_history.History, cluster: str, key: str, known: _RunningWorkload) -> None:
-    """Add a workload to a cluster's history; a report that is in the history already is newer, and is kept."""
+    """Add a workload to a cluster's history; keep a report that the history has already, since it is newer."""
     if history.capacity is not None and key not in history.reports and known.can_be_restored_later():
         history.unrestored[key] = known
         return

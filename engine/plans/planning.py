@@ -119,6 +119,6 @@ def _silenced(failed: set[str], fork: Fork) -> list[str]:
 
 
 def _refused(recorded: Sequence[codec.Decoded]) -> list[str]:
-    """Return the inputs that the engine would reject, each with the reason."""
+    """Return the keys of the inputs that the engine would reject, each with the reason."""
     refused = (event.data for event in recorded if isinstance(event.data, rejections.InputRejected))
     return [f"{rejection.key}: {rejection.reason}" for rejection in refused]

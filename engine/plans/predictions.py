@@ -14,7 +14,7 @@ class WorkloadChange(Struct, frozen=True, kw_only=True, rename="camel"):
     - ``stopped``, ``started``: numbers of replicas removed from and added to clusters.
     - ``running``: replicas that an eviction has not stopped yet at the end, by cluster.
     - ``missing``: number of the template's replicas that are in no working cluster at the end.
-    - ``unassigned``: number of the missing replicas that are in no failed cluster either.
+    - ``unassigned``: number of the missing replicas that are assigned to no cluster, not even to a failed one.
     - ``missing_requests``: requests of the unassigned replicas, as Kubernetes quantities.
     - ``needed_in``: clusters in which more capacity would place the unassigned replicas.
     - ``decided_ms``: virtual time of the first decision about the workload; None if there is none.
@@ -62,8 +62,8 @@ class PredictedEvent(Struct, frozen=True, kw_only=True, rename="camel"):
 class Prediction(Struct, frozen=True, kw_only=True, rename="camel"):
     """The effect of a change on an engine, as of a number of its log.
 
-    ``workloads`` counts the bindings that exist at the beginning or at the end, ``changed`` holds those that are placed
-    elsewhere at the end or were disturbed. The engine was stable after ``settled_ms`` of virtual time;
+    ``workloads`` counts the bindings that exist at the beginning or at the end; ``changed`` has those that differ at
+    the end or lost ready replicas in between. The engine was stable after ``settled_ms`` of virtual time;
     ``is_settled``: nothing is due after ``horizon_ms`` either. ``unplaced`` are the keys of the bindings whose
     scheduling fails at the end, but did not at the beginning. ``unrelated`` are the keys of the bindings that would
     change in the same way without the change, because the engine was not stable when it began. ``omitted`` is the

@@ -16,7 +16,7 @@ class RecordedShards:
 
     @property
     def shards(self) -> dict[int, tuple[ShardFold, Facts]]:
-        """Each shard with its facts; the shard has seen all of them."""
+        """Each shard with the facts that it has seen; shards may share them."""
         return {shard: result for group in self._replays for shard, result in group.shards.items()}
 
     @property
@@ -24,9 +24,9 @@ class RecordedShards:
         return [fold for _, (fold, _) in sorted(self.shards.items())]
 
     async def follow(self, log: fork_log.ForkLog) -> None:
-        """Replay the steps up to the end of a fork, only those since the last call; raises the log's errors.
+        """Replay the steps between the last call and the end of a fork; raises the log's errors.
 
-        The fork must not be older than that of the last call.
+        The fork must not end earlier than the fork of the last call.
         """
         if not self._replays:
             shards, newest = range(topics.SHARDS), dict[int, snapshots.Snapshot]()

@@ -71,7 +71,7 @@ def most_disturbed(prediction: Prediction) -> list[WorkloadChange]:
 
 
 def ready(change: WorkloadChange) -> str:
-    """Return the ready replicas before and after, and the fewest between if they are fewer than both.
+    """Return as text the ready replicas before and after a change, and the fewest in between if they are fewer.
 
     The text is empty for kinds without replicas.
     """
@@ -86,12 +86,12 @@ def _is_disturbed(change: WorkloadChange) -> bool:
 
 
 def _is_reduced(change: WorkloadChange) -> bool:
-    """Whether fewer replicas than before are ready at the end, and fewer than its template then has."""
+    """Whether at the end fewer replicas are ready than before and than the workload should have."""
     return change.ready_after < min(change.ready_before, sum(change.after.values()) + change.missing)
 
 
 def details(change: WorkloadChange) -> list[str]:
-    """Return the message of a workload's scheduling, and its replicas that an eviction has not stopped yet."""
+    """Return a workload's scheduling message, and a text about replicas that an eviction has not stopped yet."""
     running = ", ".join(f"{name}:{replicas}" for name, replicas in sorted(change.running.items()) if replicas)
     return [
         text
