@@ -71,7 +71,7 @@ def _of_spec(fill: _Fill) -> _Fill:
 
 
 def _strategy(rolling: Json) -> _Fill:
-    """Return a function for update strategies; ``rolling`` are the default parameters of a rolling update."""
+    """Return a function that sets the defaults of an update strategy; ``rolling`` are those of a rolling update."""
 
     def filled(strategy: Json) -> Json:
         result = {"type": "RollingUpdate", **strategy}
@@ -83,7 +83,7 @@ def _strategy(rolling: Json) -> _Fill:
 
 
 def _stateful_strategy(strategy: Json) -> Json:
-    # Unlike Deployments, a strategy whose type is written gets no parameters.
+    # Unlike in Deployments, a strategy with a type but without parameters gets no default parameters.
     is_complete = "type" in strategy and "rollingUpdate" not in strategy
     return strategy if is_complete else _strategy({"partition": 0})(strategy)
 
@@ -274,7 +274,7 @@ def _replication_controller(spec: Json) -> Json:
 
 
 def _in_rbac(reference: Json) -> Json:
-    # Clients in Go send the empty group of a roleRef.
+    # Clients in Go send an empty group, which gets the default too.
     return {**reference, "apiGroup": reference.get("apiGroup") or GROUP}
 
 

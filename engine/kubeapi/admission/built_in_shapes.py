@@ -129,6 +129,6 @@ def quality_of_service(pod: Json) -> str:
 
 
 def _amounts(quantities: Json) -> dict[str, int]:
-    """Return amounts of processor and memory above 0, in billionths of their units."""
+    """Return the amounts of cpu and memory that are above 0, in billionths of their units."""
     amounts = {name: quantity.nano_units_of(quantities.get(name)) or 0 for name in _COMPUTED}
     return {name: amount for name, amount in amounts.items() if amount > 0}

@@ -45,6 +45,6 @@ def limit(limit: Json) -> Json:
 
 
 def requested_devices(fields: Json) -> Json:
-    """Return a description of the devices that a ResourceClaim requests: one device unless it requests all."""
+    """Return the device request of a ResourceClaim with defaults: one device, unless it requests all."""
     result: Json = {"allocationMode": _COUNTED, **fields}
     return {"count": 1, **result} if result["allocationMode"] == _COUNTED else result

@@ -79,7 +79,7 @@ def _pruned(value: object, schema: Schema) -> object:
 
 
 def value_faults(value: Json, schema: Schema) -> list[Cause]:
-    """Return the errors of an object's values, as of a custom resource whose definition has the schema of its kind."""
+    """Return the errors of an object's values, as if its schema were that of a custom kind."""
     return bounded(structural.faults(value, _structure(schema.name))) if isinstance(schema, Named) else []
 
 
@@ -94,7 +94,7 @@ def _structure(name: str, above: frozenset[str] = frozenset()) -> Json:
 
 
 def _of_written(written: Json, above: frozenset[str]) -> Json:
-    """Return a schema of the control plane's kinds without references."""
+    """Return a written schema of the control plane's kinds with its references resolved."""
     if "$ref" in written:
         return _structure(str(written["$ref"]), above)
     if written.get("format") == "quantity":
@@ -110,7 +110,7 @@ def _of_written(written: Json, above: frozenset[str]) -> Json:
 
 
 def _of_schema(schema: Schema, above: frozenset[str]) -> Json:
-    """Return a schema of Kubernetes' own kinds, whose scalars are decoded by type before they get here."""
+    """Convert a schema of Kubernetes' own kinds; scalars need few rules, since decoding checks their types first."""
     match schema:
         case Named():
             return _structure(schema.name, above)

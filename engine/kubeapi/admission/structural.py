@@ -66,7 +66,7 @@ class _Defaulting:
 
     def __init__(self) -> None:
         self._left = limits.OBJECT_BYTES_MAX
-        # Keyed by identity: the definition keeps its parts alive.
+        # Keyed by ``id()``: the definition keeps its parts alive, so no other object gets their ids.
         self._names: dict[int, tuple[str, ...]] = {}
         self._sizes: dict[int, int] = {}
 

@@ -24,7 +24,7 @@ _BEHAVIOR: Final = f"{_PREFIX}behavior"
 _CURRENT: Final = f"{_PREFIX}current-metrics"
 _CONDITIONS: Final = f"{_PREFIX}conditions"
 _BEHAVIOR_LEVELS: Final = 4
-"""A behavior has rules, with a list of policies."""
+"""Nesting levels of a behavior: the behavior, the rules of a direction, their list of policies, a policy."""
 
 _ROUND_TRIP: Final = frozenset({_METRICS, _BEHAVIOR, _CURRENT, _CONDITIONS})
 _OWNED: Final[tuple[tuple[Path, Path], ...]] = (
@@ -92,7 +92,7 @@ def to_stored(value: KubeObject) -> KubeObject:
 def _with(value: KubeObject, api_version: str, spec: Json, status: Json, notes: Json) -> KubeObject:
     metadata = dict(value.metadata)
     annotations = object_at(metadata.pop("annotations", None))
-    # Annotations of an earlier conversion are outdated: the fields may have changed since.
+    # Remove annotations of an earlier conversion: the fields may have changed since.
     texts = {**{name: text for name, text in annotations.items() if name not in _ROUND_TRIP}, **notes}
     result: Json = {**value.document, "apiVersion": api_version}
     if metadata or texts:
@@ -170,7 +170,7 @@ def _selector(name: str) -> str:
 
 
 def _source(metric: Json) -> tuple[str, Json]:
-    """Return the name and the value of the field that a metric's type names: its metric source."""
+    """Return the metric source: the name and the value of the field that belongs to the metric's type."""
     kind = str(metric.get("type", ""))
     name = _lowered(kind)
     return name, object_at(metric, name)
@@ -201,7 +201,7 @@ def _read(notes: Json, name: str) -> object:
 
 
 def _uncapitalized(value: object, levels: int = _BEHAVIOR_LEVELS) -> object:
-    """Return a value with field names in their JSON form: Kubernetes writes the behavior with Go's names."""
+    """Return a behavior with JSON field names: Kubernetes writes the annotation with Go's capitalized names."""
     items, fields = as_list(value), as_object(value)
     if levels and items is not None:
         return [_uncapitalized(item, levels - 1) for item in items]

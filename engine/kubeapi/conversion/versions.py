@@ -86,8 +86,8 @@ def to_stored(resource: Resource, value: KubeObject) -> KubeObject:
         return value
     result = conversion.to_stored(value)
     if conversion.api_version != resource.api_version:
-        # Annotations become fields, whose types nothing has checked. Typed clients fail to decode such an object, and
-        # any list with it.
+        # Fields that were annotations have unchecked types. If one were wrong, typed clients could not decode the
+        # object, nor any list that contains it.
         wrong = type_errors.mistyped(result.document, stored(resource).schema)
         if wrong is not None:
             raise ConversionError(f"metadata.annotations: {wrong.message}")

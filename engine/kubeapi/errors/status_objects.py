@@ -132,7 +132,7 @@ def namespace_not_found(name: str) -> StatusError:
 
 @contextlib.contextmanager
 def already_gone() -> Generator[None]:
-    """Ignore that an object of a collection was deleted since the collection was read."""
+    """Ignore a NotFound error for an object that was deleted after its collection was read."""
     try:
         yield
     except StatusError as error:
@@ -153,7 +153,7 @@ def already_exists(resource: Resource, name: str, *, is_ending: bool = False) ->
 
 
 def conflict(resource: Resource, name: str, why: str = MODIFIED) -> StatusError:
-    """409 for a write based on an outdated object; ``why`` replaces this reason."""
+    """409 for a write based on an outdated object, or for another reason that ``why`` states."""
     message = f'Operation cannot be fulfilled on {resource.qualified} "{name}": {why}'
     return StatusError(409, "Conflict", message, _named(resource, name))
 

@@ -18,7 +18,8 @@ _GONE: Final = object()
 def merged(live: object, applied: object, schema: Schema) -> object:
     """Return ``applied`` merged over ``live``: objects by field, lists by item, everything else replaced.
 
-    A null changes no object or list that is merged. Neither argument is changed; the result shares values with both.
+    A null leaves an object or list unchanged, unless it is atomic. The arguments are not changed; the result shares
+    values with both.
     """
     schema = resolved(schema)
     old, new = as_object(live), as_object(applied)

@@ -105,7 +105,7 @@ def field_set(value: object) -> FieldSet:
 
 
 def with_parents(fields: FieldSet) -> FieldSet:
-    """Return the set and all parent fields of its paths."""
+    """Return the set with all ancestors of its paths that are fields, not list items."""
     parents = {path[:size] for path in fields for size in range(1, len(path))}
     return fields | {parent for parent in parents if parent[-1].startswith("f:")}
 

@@ -86,7 +86,7 @@ class Conflict(Struct, frozen=True, kw_only=True):
 class ApplyConflictError(Exception):
     """An apply that would change fields of other managers; ``conflicts`` are sorted by manager, then path.
 
-    The list is cut when its paths exceed 1 MiB: a name of hundreds of kilobytes can have thousands of fields below it.
+    The list is cut when its paths exceed 1 MiB: thousands of paths can contain a field name of hundreds of kilobytes.
     """
 
     def __init__(self, conflicts: tuple[Conflict, ...]) -> None:
@@ -124,7 +124,7 @@ def applied(
     force: bool = False,
     stored: Callable[[Json], Json] = lambda merged: merged,
 ) -> KubeObject:
-    """Return the object after another one is applied to it; ``live`` itself if nothing changes.
+    """Apply an object to ``live`` and return the result; ``live`` itself if nothing changes.
 
     ``stored`` returns a merged object as it is stored, for example without empty values. Raises ApplyConflictError
     unless forced; ApplyError if the object cannot be applied; ManagedFieldsError if the managedFields of ``live`` are
@@ -161,8 +161,7 @@ def applied(
         )
         if before is not None and before_it == after_it:
             return live  # callers recognise an apply without effect by identity
-        # An apply that changes only ownership keeps its former time, so it does not look like a change of
-        # the object.
+        # If only ownership changes, keep the time of the manager's last apply: no other field has changed.
         unchanged = structs.replace(after[write.manager], time=before.time if before is not None else "")
         after = {**after, write.manager: unchanged}
     return managed_fields.replaced(KubeObject(result), managed_fields.write(after))

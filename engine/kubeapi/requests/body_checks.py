@@ -164,7 +164,7 @@ def _paths(value: object, path: str) -> Iterator[str]:
 def is_typed(value: Json, schema: Schema) -> bool:
     """Whether each field of an object is known, and null or of its type.
 
-    An object for which this is False may still be valid: the slower checks decide, as for all custom kinds.
+    If the result is False, the object may still be valid: the slower checks decide, as for all custom kinds.
     """
     return isinstance(schema, Named) and _matches(value, _compiled(schema.name, is_plain=False))
 
@@ -172,7 +172,7 @@ def is_typed(value: Json, schema: Schema) -> bool:
 def is_plain(value: Json, schema: Schema) -> bool:
     """Whether an object is typed, has no null field, and no empty value in an optional field.
 
-    An object for which this is False may still need no change, as for ``is_typed``.
+    If the result is False, the object may still need no change: the slower checks decide.
     """
     return isinstance(schema, Named) and _matches(value, _compiled(schema.name, is_plain=True))
 

@@ -220,13 +220,13 @@ def _role(name: str, rules: list[Rule], gathered_by: str = "") -> KubeObject:
 
 
 def _gathering(name: str, gathered_by: str = "") -> KubeObject:
-    """Return the ClusterRole that gathers the rules of the roles with its own label."""
+    """Return a ClusterRole that aggregates all roles with its aggregation label (``_label``)."""
     rule = {"clusterRoleSelectors": [{"matchLabels": _label(name)}]}
     return _role(name, [], gathered_by).with_fields({"aggregationRule": rule})
 
 
 def _label(role: str) -> dict[str, str]:
-    """Return the label of the roles whose rules a role gathers."""
+    """Return the label of the roles that ``role`` aggregates."""
     return {f"{GROUP}/aggregate-to-{role}": "true"}
 
 

@@ -29,7 +29,7 @@ _TYPES: Final[Mapping[type, tuple[str, str]]] = {
     list: ("array", "slice"),
 }
 _OBJECT: Final = ("object", "map")
-"""The names of a value's type in the API server's JSON decoder, and in the decoder of merge results."""
+"""The type of a JSON object in errors of the API server's JSON decoder, and of its decoder of merge results."""
 
 _NO_BASE64: Final = re.compile(r"[^A-Za-z0-9+/]")
 INSTANT: Final = re.compile(
@@ -67,7 +67,7 @@ _SCALARS: Final[Mapping[str, str]] = {
 
 
 class TypeMismatch(Struct, kw_only=True):
-    """A value that its field cannot hold.
+    """A value whose JSON type does not fit its field.
 
     ``owner`` is the Go type that has the field, ``path`` leads from it to the value (without list indexes).
     ``go_type`` is the expected type; ``found``, if set, is a message that replaces the generic one.

@@ -80,7 +80,7 @@ def table(
 
 
 def partial(metadata: Json, version: str) -> PartialObjectMetadata:
-    """Return an object of which only the metadata are shown; ``version`` is that of the API group."""
+    """Return a PartialObjectMetadata with this metadata; ``version`` is that of the group meta.k8s.io."""
     return {"kind": "PartialObjectMetadata", "apiVersion": f"{_GROUP}/{version}", "metadata": metadata}
 
 

@@ -15,7 +15,7 @@ _FIELDS: Final = ("clusterIP", "clusterIPs")
 
 
 def with_cluster_ip(service: KubeObject, cluster: str = "") -> KubeObject:
-    """Return a Service with its cluster IP in a member, or in the control plane (empty).
+    """Return a Service with its cluster IP in the member ``cluster`` or, if empty, in the control plane.
 
     An address in the manifest stays, also ``None`` of a headless Service; an ExternalName has no address.
     """

@@ -1,6 +1,6 @@
 """The selector of a Job and the labels of its pods, which an API server derives from the Job's uid and name.
 
-They are shown, but not stored: a write of a shown Job must not change its pod template.
+Reads add them, and writes remove them, so that a client that writes a Job back does not change its pod template.
 """
 
 from typing import Final
@@ -23,7 +23,7 @@ def is_derived(job: KubeObject) -> bool:
 
 
 def shown(value: KubeObject) -> KubeObject:
-    """Return the object; a Job with its selector and the labels of its pods."""
+    """Return the object; a Job with its derived selector and the derived labels in its pod template."""
     if not is_derived(value):
         return value
     selector = {"matchLabels": {_SELECTED: value.uid}}
@@ -32,7 +32,7 @@ def shown(value: KubeObject) -> KubeObject:
 
 
 def stored(value: KubeObject) -> KubeObject:
-    """Return the object; a Job without its derived selector and labels."""
+    """Return the object; a Job without its derived selector and derived labels."""
     if not is_derived(value):
         return value
     spec = {name: item for name, item in value.object_at("spec").items() if name != "selector"}
@@ -40,7 +40,7 @@ def stored(value: KubeObject) -> KubeObject:
 
 
 def _with_labels(job: KubeObject, derived: Json) -> KubeObject:
-    """Return the Job with these labels of its pods instead of those that were derived before."""
+    """Return the Job with all derived labels of its pod template replaced by ``derived``."""
     template = job.object_at("spec", "template")
     metadata = object_at(template, "metadata")
     kept = {

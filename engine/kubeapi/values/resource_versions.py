@@ -3,10 +3,10 @@
 from typing import Final, TypeGuard
 
 _MAX: Final = 2**64 - 1
-"""Kubernetes reads versions as numbers of 64 bits. Those of a log are far smaller."""
+"""Maximum that Kubernetes accepts: its versions are numbers of 64 bits. Those of a log are far smaller."""
 
 _DIGITS_MAX: Final = 20
-"""Longer texts cost time to convert."""
+"""Longer texts are refused, because their conversion to a number takes time."""
 
 _FOREIGN_DIGITS_MAX: Final = 39
 """Kubernetes compares versions of up to 128 bits; Python refuses to convert texts of thousands of digits."""

@@ -29,7 +29,7 @@ _UTC: Final = zoneinfo.ZoneInfo("UTC")
 """Read from its file when this module is imported: the first use may be in an event loop, which must not wait."""
 
 _ZONES: Final = frozenset(zoneinfo.available_timezones())
-"""The names of the time zones, listed for the same reason when this module is imported."""
+"""The names of the time zones. They too are read from files when this module is imported."""
 
 _ANY: Final = ("*", "?")
 _DIGITS_MAX: Final = 18

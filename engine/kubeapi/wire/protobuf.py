@@ -199,7 +199,7 @@ class _Reader:
 
 
 def _raw(value: Value, path: str) -> object:
-    """Decode an untyped field: a message whose first field holds JSON."""
+    """Decode an untyped field: a message whose first field contains JSON."""
     raw = _bytes(_parts(_bytes(value, path), path).get(1, b"null"), path)
     try:
         return msgspec.json.decode(raw)

@@ -21,7 +21,7 @@ _NAMES: Final = {
     "Resource": (("name", "resource"),),
     "ContainerResource": (("name", "resource"), ("container", "container")),
 }
-"""Required names in the metrics of resources, with their meaning; other sources identify a metric."""
+"""By metric type: required fields with a name, and the word for it in errors. Other types have a field ``metric``."""
 
 _TARGETS: Final = ("AverageValue", "Utilization", "Value")
 _TO_ZERO: Final = ("External", "Object")

@@ -53,7 +53,7 @@ def storage_capacity(value: KubeObject, live: KubeObject | None) -> Iterator[Cau
 
 
 def _fixed(value: KubeObject, live: KubeObject | None, *fields: str) -> Iterator[Cause]:
-    """Yield an error for each changed field; Kubernetes words it differently than that of ``words.immutable``."""
+    """Yield an error for each changed field; its message differs from that of ``words.immutable``, as in Kubernetes."""
     for field in fields:
         if live is not None and live.at(field) != value.at(field):
             yield causes.forbidden(field, f"updates to {field} are forbidden.")

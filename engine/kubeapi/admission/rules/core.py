@@ -53,7 +53,7 @@ _WITHOUT_BREAKS: Final = str.maketrans("", "", "\r\n")
 ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
 _DAY_S: Final = 86_400
 NODE_PORTS: Final = range(30_000, 32_768)
-"""The default range of API servers, also of Karmada's."""
+"""The default range of node ports of API servers, also of Karmada's."""
 
 _OUTSIDE: Final = "provided port is not in the valid range. The range of valid ports is 30000-32767"
 _NEEDED_OF_SECRETS: Final = {
@@ -152,7 +152,7 @@ def claim(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
     if live is not None:
         old = live.object_at("spec")
         former = quantity.nano_units_of(at(old, "resources", "requests", "storage"))
-        # Growing is allowed here. Only the members know whether a claim is bound; they refuse to grow an unbound one.
+        # A larger request is allowed here. Members refuse it for unbound claims; only they know which are bound.
         if size is not None and former is not None and size < former:
             yield causes.forbidden(
                 "spec.resources.requests.storage", "field can not be less than status.capacity"
@@ -278,7 +278,7 @@ def event(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
 
 
 def _event_namespace(value: KubeObject, object_field: str) -> Iterator[Cause]:
-    """Yield an error if the Event has another namespace than its object; with ``eventTime`` it may have."""
+    """Yield an error if the Event's namespace differs from its object's; only Events with ``eventTime`` may differ."""
     own, of_object = (value.text_at(part, "namespace") for part in ("metadata", object_field))
     is_newer = bool(value.at("eventTime"))
     if (own != of_object and not is_newer) if of_object else own not in _CLUSTER_SCOPED_IN[is_newer]:
@@ -324,7 +324,7 @@ def without_former_type(before: KubeObject | None, value: KubeObject) -> KubeObj
 
 
 def with_kept_cluster_ip(before: KubeObject, value: KubeObject) -> KubeObject:
-    """Return the object; a Service that is written without a cluster IP keeps the one that it has."""
+    """Return the object; a Service without a cluster IP gets that of ``before``, the stored Service."""
     if value.type_meta != vocabulary.SERVICE:
         return value
     old, new = before.object_at("spec"), value.object_at("spec")

@@ -129,7 +129,7 @@ def _selectors(description: Part) -> Iterator[Cause]:
 
 
 def _references(part: Part, known: set[str]) -> Iterator[Cause]:
-    """Yield an error for each name that is not the name of a request of the claim."""
+    """Yield an error for each reference to a request that the claim does not contain."""
     for index, name in enumerate(part.list_at("requests")):
         if isinstance(name, str) and name not in known:
             yield causes.invalid(f"{part.path}.requests[{index}]", name, _REFERENCE)

@@ -18,7 +18,7 @@ PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 RESTARTS: Final = ("Always", "OnFailure", "Never")
 _OVERCOMMITTED: Final = ("cpu", "memory", "ephemeral-storage")
 _NATIVE: Final = "kubernetes.io/"
-"""A part of the names of resources that may be overcommitted although they have a prefix."""
+"""Part of the names of Kubernetes' own resources. Other resources with a slash cannot be overcommitted."""
 
 _FIELD_PATHS: Final = re.compile(
     r"metadata\.(name|namespace|uid|labels\['.+'\]|annotations\['.+'\])|spec\.(nodeName|serviceAccountName)"
@@ -47,7 +47,7 @@ def pod_template(value: KubeObject, _live: KubeObject | None) -> Iterator[Cause]
 
 
 def of_template(template: Json, path: str, claims: Iterable[str] = ()) -> Iterator[Cause]:
-    """Yield the errors of a pod template at a path; ``claims`` are the names of the workload's claim templates."""
+    """Yield the errors of a pod template at a path; ``claims`` are the names of volume claim templates."""
     metadata = object_at(template, "metadata")
     yield from words.labels(metadata.get("labels"), f"{path}.labels")
     if "annotations" in metadata:
@@ -348,7 +348,7 @@ def _spread(constraints: object, path: str) -> Iterator[Cause]:
 
 
 def subdomain(text: object, path: str) -> Iterator[Cause]:
-    """Yield the errors of an optional name."""
+    """Yield the errors of an optional name that must be an RFC 1123 subdomain."""
     if isinstance(text, str) and text:
         yield from words.each_invalid(path, text, words.subdomain_faults(text))
 

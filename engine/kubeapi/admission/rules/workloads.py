@@ -121,13 +121,13 @@ def job(value: KubeObject, live: KubeObject | None) -> Iterator[Cause]:
     yield from _job_spec(spec, "spec")
     if live is not None:
         old = live.object_at("spec")
-        # An Indexed Job is scaled by both numbers together.
+        # An Indexed Job is scaled by a change of completions and parallelism to the same number.
         is_scaled = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get(
             "parallelism"
         )
         if old.get("completions") != spec.get("completions") and not is_scaled:
             yield causes.invalid("spec.completions", spec.get("completions"), words.IMMUTABLE)
-        # Queueing controllers choose the nodes of a suspended Job, and may resume it in the same write.
+        # A suspended Job's choice of nodes may change, even in the write that resumes it: job queues do that.
         part = _without_nodes if old.get("suspend") is True else object_at
         if part(old.get("template")) != part(spec.get("template")):
             yield causes.invalid("spec.template", spec.get("template"), words.IMMUTABLE)
@@ -227,7 +227,7 @@ def _selected(spec: Json, kind: str, second_error: str | None = None) -> Iterato
     if not fits and (selector is None or selector.get("matchLabels") or selector.get("matchExpressions")):
         detail = "`selector` does not match template `labels`"
         yield causes.invalid("spec.template.metadata.labels", labels, detail)
-    # The pods of a StatefulSet get a volume for each claim template.
+    # Containers may mount these: each pod of a StatefulSet gets a volume for each claim template.
     claims = [KubeObject(claim).name for claim in objects_at(spec, "volumeClaimTemplates")]
     yield from pods.of_template(template, "spec.template", claims)
     pod = object_at(template, "spec")

@@ -46,7 +46,7 @@ _CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 
 
 def _quota(name: str, *, limits: bool) -> Column:
-    """Column with used and hard amounts: of resources named ``limits...`` if ``limits``, otherwise of all others."""
+    """Column with used and hard amounts: of resources whose names begin with ``limits``, or of all others."""
 
     def read(value: KubeObject, _now: int) -> str:
         hard, used = fields(value, "status.hard"), fields(value, "status.used")
@@ -142,7 +142,7 @@ def _modes(path: str) -> Reading:
 
 
 def _if_bound(reading: Reading) -> Reading:
-    """Cell function for claims: empty without a volume."""
+    """Cell function for claims: the cell of ``reading``; empty if the claim has no volume."""
     return lambda value, now_ms: reading(value, now_ms) if at(value, "spec.volumeName") else ""
 
 
@@ -186,7 +186,7 @@ def _number(name: str, path: str) -> Column:
 
 
 def _missing_level(value: KubeObject, _now: int) -> str:
-    """Cell: whether the priority level of a FlowSchema is missing, if an API server has reported that."""
+    """Cell: whether the priority level of a FlowSchema is missing; ``?`` if no API server has reported it."""
     return condition(value, "Dangling") or "?"
 
 
