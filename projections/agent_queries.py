@@ -1,4 +1,4 @@
-"""Queries for agents: the works of one cluster, the work of one binding in it, and former works of a binding."""
+"""Queries for agents: works of a cluster, the work of one binding in a cluster, and earlier works of a binding."""
 
 from typing import Final, NamedTuple
 
@@ -34,7 +34,7 @@ class Placed(NamedTuple):
 
     @property
     def version(self) -> tuple[int, int]:
-        """The version of the work: term and step of its decision."""
+        """The version of the work: term and step of the decision that produced it."""
         return self.work.term, self.work.step
 
 
@@ -69,7 +69,7 @@ def placed(rows: Rows, name: str, key: str) -> Placed | None:
 
 
 def newest_works(rows: Rows, key: str, before: int) -> list[int]:
-    """Return the numbers of the last works of a binding before a number, in any cluster: one page, newest first."""
+    """Return sequence numbers below ``before`` of a binding's works, in any cluster: at most a page, newest first."""
     statement = """
         SELECT number FROM timeline JOIN keys USING (id)
         WHERE key = ? AND number < ? AND is_work ORDER BY number DESC LIMIT ?

@@ -1,7 +1,6 @@
-"""As-of views: projections in memory as of an earlier number of the log. ``number_at`` finds the number at an instant.
+"""As-of views: projections in memory as of an earlier sequence number. ``number_at`` finds the number at an instant.
 
-A new view folds the log from its first record. Some views are kept, and a view of a later number continues
-from one of an earlier number.
+A new view folds the log from its first record. Some views are kept; a request for a later number advances one of them.
 """
 
 import asyncio
@@ -21,7 +20,7 @@ _VIEWS_MAX: Final = 2
 
 
 class AsOfViews:
-    """As-of views in memory; at most ``_VIEWS_MAX`` are kept, and one is used at a time."""
+    """As-of views in memory; at most ``_VIEWS_MAX`` are kept. Only one caller at a time uses a view."""
 
     def __init__(self, log: Source, check: verdicts.Check) -> None:
         self._log = log
@@ -59,7 +58,7 @@ class AsOfViews:
         try:
             await projector.fold_to(number)
         except BaseException:
-            # The thread may still commit a batch after a cancellation, so the tables may get ahead of ``folded``.
+            # Discard this view: after a cancellation its thread may still commit a batch, so ``folded`` may be too low.
             self._kept.remove(projector)
             projector.close()
             raise
@@ -78,9 +77,9 @@ async def _close(projector: Projector) -> None:
 async def number_at(log: Source, at_ms: int) -> int:
     """Return the number of the last record that is not later than an instant; 0 if there is none.
 
-    Steps have the time of their owner's clock, which never goes back. The time of a record between two steps is the
-    one that its producer set, so a producer's wrong clock misplaces only its own records. Raises NotKeptError if the
-    log no longer has the records that it must read.
+    Steps have the time of their owner's clock, which never goes back. Records between two steps have the times that
+    their producers set; a wrong clock of a producer has an effect on that producer's records only. Raises NotKeptError
+    if the log no longer has the records that it must read.
     """
     end = log.last_number()
     step = await _last_step(log, end, at_ms)

@@ -1,4 +1,4 @@
-"""Queries for autoscaling in members: targets of propagated autoscalers, and templates whose replicas members set."""
+"""Queries for autoscaling in member clusters: targets of propagated autoscalers, and templates that members scale."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
@@ -69,7 +69,7 @@ class Template(Struct, frozen=True, kw_only=True):
 
 
 def scalers(rows: Rows, span: Span | None) -> dict[int, ScaleTarget]:
-    """Return the targets of propagated autoscalers, by key id; with ``span`` only of those that changed in it."""
+    """Return the targets of propagated autoscalers, by key id; with ``span`` only of autoscalers that changed in it."""
     within = f" AND o.id IN ({changes.IN_RANGE})" if span else ""
     result: dict[int, ScaleTarget] = {}
     for key_id, api_version, namespace, uid, manifest, body in rows.select(
@@ -140,7 +140,7 @@ def _templates(rows: Rows, condition: str, where: list[Value]) -> Iterator[Templ
 def _decided(rows: Rows, binding: bindings.Binding, value: KubeObject) -> int | None:
     """Return the sum of the replicas that the members' autoscalers decided.
 
-    None if the placement does not divide replicas, or a member has not yet applied and reported the current schedule.
+    None if the placement does not divide replicas, or a member has not reported replicas for the current schedule yet.
     """
     members = binding.status.members if binding.status else ()
     is_settled = (

@@ -95,9 +95,9 @@ class Binding(domain.Binding, kw_only=True, array_like=True):
 
     @property
     def conflict_resolution(self) -> str:
-        """The treatment of objects that exist in members already, set by the policy.
+        """The treatment of an object that exists in a member already: ``Overwrite`` or ``Abort``.
 
-        Without a policy, the dependent bindings set it.
+        The policy determines it; without a policy, the bindings that depend on this template.
         """
         claim = self.last_claim
         if claim is not None:
@@ -107,9 +107,9 @@ class Binding(domain.Binding, kw_only=True, array_like=True):
 
     @property
     def preserves(self) -> bool:
-        """Whether members keep the object when it is deleted, set by the policy.
+        """Whether members keep their objects when the template is deleted.
 
-        Without a policy, the dependent bindings set it.
+        The policy determines it; without a policy, the bindings that depend on this template.
         """
         claim = self.last_claim
         if claim is not None:
@@ -123,7 +123,7 @@ _OF_TEMPLATE: Final = (
     decisions.StatusAggregated,
     decisions.TemplateMarked,
 )
-"""Decisions that change the rendered template too."""
+"""Decisions that change the rendered template as well as the binding."""
 
 MARKING: Final = (decisions.TemplateMarked, decisions.BindingReleased)
 """Decisions that concern the rendered template even if it has no binding."""
@@ -140,7 +140,7 @@ _AFTER_SCHEDULING: Final = (
     decisions.BindingDispatched,
     decisions.StatusAggregated,
 )
-"""Decisions that a step takes after it has changed a binding's spec; if scheduling succeeded, it saw these changes."""
+"""Decisions that a step takes after it has changed and scheduled a binding: a success covers its current generation."""
 
 _STORED: Final = "SELECT body FROM bindings JOIN keys USING (id) WHERE key = ?"
 _BODIES: Final = """
@@ -210,7 +210,7 @@ class Bindings(WorkingSet[int, Binding]):
         return True
 
     def touch(self, key_id: int, dependent: str, number: int) -> bool:
-        """Set the number of a binding that shows a dependent; return False if there is none."""
+        """Set the number of a binding that renders ``dependent``; return False, without effect, if it does not."""
         binding = self.get(key_id)
         if binding is None or dependent not in binding.required:
             return False
@@ -221,13 +221,13 @@ class Bindings(WorkingSet[int, Binding]):
     def follow_template(
         self, key_id: int, data: decisions.BindingDeclared | decisions.BindingClaimed, objects: Objects
     ) -> None:
-        """Record what a binding that was just declared or claimed shows of its template: its version, its groups."""
+        """After a declaration or a claim, store the template's version and groups, which the rendered binding shows."""
         binding = self.get(key_id)
         if binding is None:
             return
         affinity = self._placements.workload_affinity(binding.placement)
         groups: tuple[GroupLabel, ...] = ()
-        # Most placements have no affinity; the labels are not read for them.
+        # Do not read labels for placements without affinity, which most are.
         if affinity is not None:
             groups = tuple(affinity.groups(binding.template.namespace, objects.labels(key_id)))
         if isinstance(data, decisions.BindingDeclared):
@@ -245,7 +245,7 @@ def _new_binding(at_ms: int, head: Envelope, data: decisions.BindingDeclared) ->
 
 
 def _columns(binding: Binding) -> Row:
-    """Return the values of the searchable columns; share equal values with other bindings in memory."""
+    """Return the values of the searchable columns; also let parts equal to those of other bindings share memory."""
     binding.claim = shared(binding.claim)
     binding.clusters = shared(binding.clusters)
     binding.applied = shared(binding.applied)
@@ -253,9 +253,9 @@ def _columns(binding: Binding) -> Row:
 
 
 def _rendered_by(binding: Binding) -> tuple[str, bool]:
-    """Return what a new declaration may change in the rendered template: its uid, and whether it has replicas.
+    """Return the declared facts that the rendered template depends on: its uid, and whether it has replicas.
 
-    A template with another uid than the declared one is rendered without its binding.
+    A template whose uid differs from the declared one is rendered without its binding.
     """
     return binding.template_uid, binding.replicas is not None
 

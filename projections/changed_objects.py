@@ -1,8 +1,8 @@
 """Maps each folded record to the API objects it changed; feeds watches.
 
 This module knows which objects each projection renders, and their kinds. A removal must be recorded before the
-projection deletes its row, because the change contains the last document: the object as lists rendered it, with the
-number of its removal as resourceVersion. The last document of a Work is an exception: it lacks the template and the
+projection deletes its row, because the change contains the last document: the object as last rendered in lists, with
+the number of its removal as resourceVersion. The last document of a Work is an exception: it lacks the template and the
 overriders, which are stored once for all clusters.
 """
 
@@ -84,10 +84,7 @@ class ChangedObjects:
             self._changes.remove(number, changes.kind_of(row.api_version, row.kind), key_id, last)
 
     def binding_changed(self, key_id: int, number: int, *, added: bool) -> None:
-        """Record that the decision with this number changed the rendered binding, or also the rendered template.
-
-        Do nothing if it changed neither.
-        """
+        """Record the rendered binding, and the rendered template, as changed if decision ``number`` changed it."""
         binding = self._bindings.get(key_id)
         if binding is None or binding.number != number:
             return
@@ -114,7 +111,7 @@ class ChangedObjects:
         self._changes.remove(number, changes.CLUSTER, key_id, last)
 
     def work_touched(self, where: tuple[int, int], number: int) -> None:
-        """Record that a work's rendered content changed; ``where`` are the key ids of its cluster and its binding."""
+        """Record that a work's rendered content changed; ``where`` has the key ids of its cluster and its binding."""
         member, key_id = where
         self._changes.touch(number, changes.WORK, key_id, member=member)
 

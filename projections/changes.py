@@ -33,8 +33,8 @@ POSITIONS_PER_NUMBER: Final = 1 << 20
 """The primary key of a change is its record's number times this factor, plus its index among the record's changes.
 
 A single integer key saves space: with it, SQLite keeps a document of up to a page in one piece. With a key of several
-columns, SQLite moves the part of a document beyond a quarter of a page to a separate page, so that more than half of
-the table was empty.
+columns, SQLite would move the part of a document beyond a quarter of a page to a separate page, and more than half of
+the table would be empty.
 """
 
 ADDED: Final = 1
@@ -52,7 +52,7 @@ STORED: Final = {WORK: "W", RESOURCE_BINDING: "B", CLUSTER_RESOURCE_BINDING: "b"
 _KINDS: Final = {stored: kind for kind, stored in STORED.items()}
 
 IN_RANGE: Final = "SELECT id FROM changes WHERE place >= ? AND place < ? AND member = 0"
-"""Selects the key ids of objects, other than works, that changed; its values are those of ``bounds``."""
+"""Selects the key ids of changed objects other than works; its parameters are the two results of ``bounds``."""
 
 _OF_KINDS: Final = """
 SELECT 1 FROM changes WHERE place >= ? AND place < ? AND kind IN (SELECT value FROM json_each(?)) LIMIT 1
@@ -85,7 +85,7 @@ class Changes:
         self._new[number, kind, key_id, member] = (DELETED, canonical_json(removed.document))
 
     def note(self, number: int) -> None:
-        """Note the number of a folded record, so that ``flush`` deletes old changes even if nothing changed."""
+        """Store the number of a folded record, from which ``flush`` determines the old changes to delete."""
         self._last = number
 
     def flush(self, rows: Rows) -> None:
@@ -122,7 +122,7 @@ def checkpoint(rows: Queryable) -> int:
 
 
 def bounds(after: int, end: int) -> tuple[int, int]:
-    """Return the first key of the changes after one number, and the first key beyond those of another."""
+    """Return the range of primary keys, end exclusive, of the changes after number ``after`` up to number ``end``."""
     return (after + 1) * POSITIONS_PER_NUMBER, (end + 1) * POSITIONS_PER_NUMBER
 
 
@@ -131,7 +131,7 @@ def between(rows: Queryable, after: int, end: int, kind: str = "") -> list[Chang
 
     Raises DroppedError if the table no longer has all of them.
     """
-    # Checked in the read itself: a caller that checks before it may be overtaken by the fold.
+    # Check within the same read: after an earlier check by the caller, the fold could delete changes.
     if not is_kept(after, checkpoint(rows)):
         raise DroppedError(f"the changes after number {after} are no longer kept")
     statement = "SELECT place / ?, kind, id, member, verb, body FROM changes WHERE place >= ? AND place < ?"
@@ -144,7 +144,7 @@ def between(rows: Queryable, after: int, end: int, kind: str = "") -> list[Chang
 
 
 def may_have_changed(rows: Queryable, kinds: Iterable[str], after: int, checkpoint: int) -> bool:
-    """Whether an object of some kinds changed after a number, or the table may lack such a change.
+    """Whether an object of these kinds changed after a number; also True if the table no longer has all such changes.
 
     ``checkpoint`` is the last folded record's number.
     """

@@ -95,7 +95,7 @@ class ClientEvents:
             )
             involved = event.document.text_at("involvedObject", "name")
         except (msgspec.MsgspecError, ValueError):
-            return False  # producers may record anything; the write API records objects and their times only
+            return False  # only producers that bypass the write API record malformed Events
         self._newest = number
         self._changed[key] = event, (key, number, data.namespace, involved, canonical_json(event))
         return True
@@ -111,7 +111,7 @@ class ClientEvents:
     def _get(self, key: str, number: int) -> ClientEvent | None:
         if key in self._changed:
             entry = self._changed[key]
-            # An Event that is too old does not exist, also if it is not written to the table yet.
+            # An Event that is too old counts as deleted, even if it is still in memory only.
             return entry[0] if entry is not None and entry[0].number > number - KEPT_RECORDS else None
         events = _events(self._rows, number, "key = ?", [key])
         return events[0] if events else None
@@ -140,7 +140,7 @@ def listed(rows: Rows, number: int, *, namespace: str = "", involved: str = "") 
 
 
 def written(rows: Rows, record_key: str, number: int) -> ClientEvent | None:
-    """Return the Event that the record with this number wrote; None if it was written again or deleted since."""
+    """Return the Event that the record with this number wrote; None if a later record wrote or deleted the Event."""
     events = _events(rows, number, "key = ?", [record_key])
     return events[0] if events and events[0].number == number else None
 

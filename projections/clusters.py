@@ -1,4 +1,4 @@
-"""Projection of clusters: the spec of each member as set by clients, and its reports.
+"""Projection of clusters: the spec of each member cluster as clients set it, and the member's reports.
 
 ``documents/clusters`` renders the facts as Cluster objects.
 """
@@ -20,9 +20,9 @@ SCHEMA: Final = "CREATE TABLE clusters (id INTEGER PRIMARY KEY, number INTEGER N
 
 
 class Cluster(domain.Cluster, frozen=True, array_like=True, kw_only=True):
-    """A cluster with its place in the log; ``number`` is that of the last record that changed it.
+    """A cluster; ``number`` is that of the last record that changed it.
 
-    ``written`` is the number of the last record that was not a report.
+    ``written`` is the number of the last such record that was not a report of the member.
     """
 
     name: str

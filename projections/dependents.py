@@ -1,6 +1,6 @@
-"""Bindings that others depend on: they show the uids and the replicas of their dependents.
+"""Bindings that others depend on. When rendered, they contain the uids and the replicas of their dependents.
 
-A change of a dependent changes the rendered bindings of its dependencies, which then get its number.
+So a change of a dependent also changes the rendered bindings of its dependencies, which get the number of the change.
 """
 
 from events import shapes
@@ -10,14 +10,14 @@ from projections.keys import Keys
 
 
 def shown(binding: Binding | None) -> object:
-    """Return the parts of a binding that the bindings of its dependencies show; an immutable value."""
+    """Return the parts of a binding that the rendered bindings of its dependencies contain; an immutable value."""
     if binding is None:
         return None
     return binding.uid, binding.clusters if binding.replicas is not None else ()
 
 
 class Dependents:
-    """Finds the dependents of bindings, and records the changes of the bindings that show them."""
+    """Finds the dependents of bindings, and marks bindings as changed that render a changed dependent."""
 
     def __init__(self, keys_known: Keys, bindings: Bindings, changed: ChangedObjects) -> None:
         self._keys = keys_known
@@ -30,17 +30,17 @@ class Dependents:
         return {key: dependent for key, dependent in dependents if dependent is not None}
 
     def changed(self, key: str, number: int, needed: tuple[shapes.WorkloadRef, ...], seen: object) -> None:
-        """Mark the bindings of a binding's dependencies as changed by a record, if they show the binding differently.
+        """Mark the bindings of ``key``'s dependencies as changed by record ``number`` if they show ``key`` differently.
 
-        ``key`` is the binding's, ``number`` the record's. Before the record, the binding had the dependencies
-        ``needed``, and their bindings showed ``seen`` (see ``shown``).
+        Before the record, the binding had the dependencies ``needed``, and ``shown`` returned ``seen`` for the
+        binding.
         """
         binding = self._bindings.get(self._keys.of(key))
         current = () if binding is None else binding.dependencies
         refs = list(needed) if needed and shown(binding) != seen else []
         if current is not needed:
-            # Dependencies that the binding has again: their bindings did not follow its changes in between. They may
-            # have shown it all the time, if their shard has not decided on the drop yet.
+            # Also mark new dependencies. One that was dropped and added again missed changes of the binding in between,
+            # but may still render the binding, if the dependency's shard has not decided on the drop yet.
             known = frozenset(needed)
             refs += [ref for ref in current if ref not in known]
         for ref in refs:

@@ -65,7 +65,7 @@ _HIDDEN_LINKS: Final = (
     links.GroupRequested,
     links.GroupAnswered,
 )
-"""Links that appear on no timeline, because a decision is recorded with each of them."""
+"""Links that appear on no timeline, because a decision that does appear is recorded with each of them."""
 
 
 class Fold:
@@ -215,7 +215,7 @@ class Fold:
         number = taken.record.number
         key_id = self._touch(keys.cluster_key(taken.record.key), number)
         if isinstance(taken.data, clusters.MemberWrite):
-            return  # shown by the member's own API; here it only appears on the cluster's timeline
+            return  # the member's own API shows this; here it only appears on the cluster's timeline
         before = self._clusters.get(key_id)
         # Do this before the projection deletes the cluster, since the change contains the last document.
         if before is not None and isinstance(taken.data, clusters.ClusterLeft):
@@ -239,13 +239,13 @@ class Fold:
             return
         self._counts.add(_NAMES[type(data)])
         if isinstance(data, decisions.StepTaken):
-            # Outputs that precede their step in the sequence take effect with the step, under its number.
+            # Outputs that precede their step in the sequence take effect now, under the number of the step.
             for early in self._steps.due(record.partition):
                 self._apply_output(early, record.number)
             return
         match data:
             case decisions.ClaimRefused() | quota_decisions.QuotaClaimed() | group_decisions.GroupClaimed():
-                # The key may have no binding yet, and an existing binding does not change.
+                # Only add the decision to the timeline: it changes no binding, and the key may have no binding yet.
                 self._touch(data.key, record.number)
             case decisions.BindingDecision():
                 self._count_placement(data)
@@ -258,7 +258,7 @@ class Fold:
                 self._touch_related(data, record.number)
                 self._share_quotas(record.number, data)
             case cluster_decisions.ClusterDecision():
-                # An input follows that changes the cluster; the decision is only added to its timeline.
+                # Only add the decision to the timeline of the cluster: an input that follows changes the cluster.
                 self._touch(keys.cluster_key(data.name), record.number)
             case _:
                 self._counts.add("decisions.misplaced")
@@ -279,7 +279,7 @@ class Fold:
         key_id = self._touch(data.key, record.number)
         at_ms = self._steps.time_ms(record.partition)
         before = self._bindings.get(key_id)
-        # Read before the fold, which changes the binding in place.
+        # Read these values before the fold, which changes the binding in place.
         needed, seen = (() if before is None else before.dependencies), dependents.shown(before)
         reported = work_changes.reported(before) if isinstance(data, decisions.StatusAggregated) else {}
         is_bound = work_changes.may_change_works(before, data)
@@ -290,7 +290,7 @@ class Fold:
             return
         if before is not None and isinstance(data, decisions.BindingWithdrawn):
             self._changed_objects.binding_removed(key_id, record.number, before, self._dependents.of(before))
-            # A template that nothing needs any longer stays, without the status and the marks of its binding.
+            # The template may still exist; it is then rendered without the status and the marks of its binding.
             if before.template_number and self._objects.touch(key_id, record.number, before.template_uid):
                 self._changed_objects.own_status_put(key_id, record.number)
         if isinstance(data, MARKING):
@@ -360,7 +360,7 @@ class Fold:
     def _apply_output(self, record: StoredRecord, number: int) -> None:
         """Fold a work or a rejection that is in effect.
 
-        ``number`` becomes the number of a changed work: the record's, or the step's if the record precedes its step.
+        ``number`` becomes the number of a changed work: that of the record, or of its step if the step is later.
         """
         decoded = codec.decode(record)
         match decoded:
@@ -371,7 +371,7 @@ class Fold:
             ) if record.topic == topics.WORKS:
                 self._counts.add(_NAMES[type(data)])
                 key_id, head = self._touch(data.key, record.number, is_work=True), decoded.envelope
-                # Use the id in the header, which was judged: in structured mode the envelope has another one.
+                # Use the header's id, as ``Steps`` does: in structured mode the envelope may have another id.
                 at_ms = self._steps.time_ms(ids.step_of(record.headers["ce_id"])[0])
                 self._work_changes.take(key_id, number, at_ms, head, data)
             case codec.Decoded(data=rejections.InputRejected() as data) if record.topic == topics.REJECTIONS:
@@ -395,5 +395,5 @@ class Fold:
 
 
 def _is_key_length(key: str) -> bool:
-    """Whether a key in an event's data is no longer than a record's key may be: known keys are kept in memory."""
+    """Whether a key in an event's data is within the length limit of record keys: memory holds all known keys."""
     return len(key) <= limits.KEY_BYTES_MAX

@@ -1,8 +1,8 @@
 """Former versions of templates, namespaces and override policies, kept as long as works contain them.
 
-When such an object changes, works keep the former version until new ones are sent. None is sent to a cluster from which
-the workload is being evicted, nor to any cluster while no policy claims the template, or while the namespace is not
-propagated.
+When such an object changes, its works contain the former version until new works are sent. No new work is sent to a
+cluster from which the workload is being evicted, nor to any cluster while no policy claims the template or while the
+namespace is not propagated.
 """
 
 from typing import Final, NamedTuple
@@ -31,23 +31,23 @@ _POLICY: Final = """
 SELECT manifest FROM former_versions f JOIN keys k ON k.id = f.id WHERE k.key = ? AND mark = ?
 """
 MARK_OF_NAMESPACE: Final = ""
-"""Marks the version of a namespace that was propagated last; works of namespaces have it as ``digest``."""
+"""The mark of a namespace's last propagated version; it equals the ``digest`` of the works of namespaces."""
 
 
 class Version(NamedTuple):
-    """The key id of an object, and what marks one of its versions."""
+    """A version of an object: the key id of the object, and the mark that identifies the version."""
 
     key_id: int
     mark: str
 
 
 def mark_of_template(manifest: bytes) -> str:
-    """Return the mark of a template's version, which works have as ``digest``."""
+    """Return the mark of a template's version: the ``digest`` in the works that contain this version."""
     return kube_objects.manifest_digest(manifest)
 
 
 def mark_of_policy(offset: int) -> str:
-    """Return the mark of an override policy's version, the one written at this offset."""
+    """Return the mark of the version of an override policy that was written at this offset."""
     return str(offset)
 
 
@@ -57,9 +57,9 @@ def policy_key(ref: shapes.OverrideRef) -> str:
 
 
 def template_in(rows: Queryable, key_id: int, work: Work, current: ObjectRow) -> ObjectRow:
-    """Return the version of a template that a work contains, given the current one.
+    """Return the template's row in the version that a work contains; ``current`` is the row of the current version.
 
-    A suspended work is shown with the current version, which it will have when it is sent.
+    For a suspended work return the current version, which the work will contain when it is sent.
     """
     former = [] if work.suspended else rows.select(_TEMPLATE, (key_id, work.digest))
     for uid, generation, manifest in former:
@@ -68,13 +68,13 @@ def template_in(rows: Queryable, key_id: int, work: Work, current: ObjectRow) ->
 
 
 def policy_in(rows: Queryable, ref: shapes.OverrideRef) -> bytes | None:
-    """Return the version of an override policy that a work refers to if it is a former version, otherwise None."""
+    """Return the manifest of the override policy's version that ``ref`` names if it is a former one, otherwise None."""
     matches = rows.select(_POLICY, (policy_key(ref), mark_of_policy(ref.offset)))
     return matches[0][0] if matches else None
 
 
 class FormerVersions:
-    """Counts the works that contain a former version, and forgets versions that none contains."""
+    """Counts the works that contain each former version, and deletes versions that no work contains."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -89,17 +89,17 @@ class FormerVersions:
         return version in self._works
 
     def keep(self, version: Version, row: ObjectRow, works: int) -> None:
-        """Keep a version of an object for a number of works."""
+        """Keep a former version of an object; ``works`` is the number of works that contain the version."""
         self._works[version] = works
         self._added[version] = row
         self._changed.add(version)
 
     def drop(self, version: Version) -> None:
-        """Forget a version, because it is the current one again."""
+        """Delete a former version, because it has become the current version again."""
         self._count(version, 0)
 
     def add(self, version: Version, works: int) -> None:
-        """Add to the number of works that contain a version, if it is a former one."""
+        """Add ``works`` (may be negative) to the number of works that contain a version, if it is a former one."""
         if version in self._works:
             self._count(version, self._works[version] + works)
 

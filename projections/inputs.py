@@ -1,7 +1,7 @@
 """Verdicts on the inputs in all partitions of a log, from the same pure fold that owners of shards use.
 
-The state survives a restart: heads are in the tables of objects and clusters, and those of objects are read when they
-are needed; a partition's recent ids are read from the log again when the partition's next record arrives.
+The state survives a restart. The heads of objects and clusters are in the tables; those of objects are read when they
+are needed. A partition's recent ids are read from the log again when the partition's next record arrives.
 """
 
 from collections.abc import Iterable
@@ -41,7 +41,7 @@ class Inputs:
         return self._heads[topic].get(key)
 
     def flush(self, rows: Rows) -> None:  # noqa: ARG002  # a view, which writes nothing
-        """Forget heads that the tables contain."""
+        """Drop heads from memory that the tables contain."""
         for heads in self._heads.values():
             heads.flush()
 
@@ -55,7 +55,7 @@ class Inputs:
         return [record for record in first.values() if record.offset > 0]
 
     def remember(self, before: StoredRecord, recent: RecentIds) -> None:
-        """Set the recent ids of a partition before its record ``before``."""
+        """Set the recent ids that a partition had directly before its record ``before``."""
         self._fold(before.topic, before.partition).state.recent = recent
         self._remembered.add((before.topic, before.partition))
 

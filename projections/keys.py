@@ -20,7 +20,7 @@ class Keys:
         self._new: list[Row] = []
 
     def of(self, key: str) -> int:
-        """Return the id of the key; assigns a new one at its first occurrence."""
+        """Return the id of the key; assigns a new id at the first occurrence of the key."""
         key_id = self._known.get(key)
         if key_id is not None:
             return key_id

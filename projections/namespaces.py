@@ -1,4 +1,4 @@
-"""Works of namespaces: one for each propagated namespace and each cluster.
+"""Works of namespaces: one work for each propagated namespace in each cluster.
 
 They are derived from the existing namespaces and clusters, not from decisions or recorded works, so a cluster that
 joins later gets the same works. Agents and simulated members create the namespaces in their clusters.
@@ -48,7 +48,7 @@ class NamespaceWorks:
     def namespace_put(self, key_id: int, taken: Taken, manifest: kube_objects.Manifest) -> None:
         """Add the works of a namespace that was written.
 
-        If the namespace is no longer propagated, its works stay.
+        If the namespace is no longer propagated, add none; its existing works stay.
         """
         head = taken.head
         if head is None:
@@ -69,7 +69,7 @@ class NamespaceWorks:
 
     def cluster_leaving(self, member: int, number: int) -> None:
         """Remove the works of namespaces from a cluster that is leaving or has left."""
-        # Also remove the works of namespaces that are no longer propagated.
+        # These include the works of namespaces that are no longer propagated.
         for where in self._works.of_namespaces(member) if member in self._clusters else ():
             self._remove(where, number)
         self._clusters.pop(member, None)

@@ -44,7 +44,7 @@ _CONTAINING: Final = """
 SELECT namespace, name FROM objects WHERE api_version = ? AND kind = ? AND instr(manifest, ?)
 """
 _CLUSTER_KEY: Final = "SELECT id, key FROM keys WHERE key = ?"
-# Each step finds the next cluster in the index, so the cost does not grow with the number of works.
+# Each recursion finds the next cluster in the index, so the cost does not grow with the number of works.
 _CLUSTERS_WITH_WORKS: Final = """
 WITH RECURSIVE found (id) AS (
     SELECT min(cluster) FROM works
@@ -62,15 +62,15 @@ class Kind(NamedTuple):
 
     @property
     def of_change(self) -> str:
-        """The name that the projection of changes has for this kind."""
+        """The name of this kind in the projection of changes."""
         return changes.kind_of(self.api_version, self.kind)
 
 
 class Selection(Struct, frozen=True, kw_only=True):
     """Selects objects of a kind: an empty namespace or name matches any.
 
-    ``show`` returns the object to list instead of a stored one, or None to leave it out. With ``brief`` a binding has
-    only the fields of a table row.
+    ``show`` maps a stored object to the object to list, or to None to omit it. With ``brief`` a binding has only the
+    fields of a table row.
     """
 
     kind: Kind
@@ -83,8 +83,8 @@ class Selection(Struct, frozen=True, kw_only=True):
 class Page(Struct, frozen=True):
     """A page of results; ``after`` is the continue token for the next page, empty on the last page.
 
-    ``left``, on a first page, is the number of objects on later pages, with those that ``show`` leaves out; 0 if not
-    counted.
+    ``left`` of a first page is the number of objects on later pages, including those that ``show`` will omit; 0 on
+    later pages or if not counted.
     """
 
     items: list[KubeObject]
@@ -124,13 +124,13 @@ def page(rows: Rows, selection: Selection, *, limit: int = 0, after: str = "") -
 
 
 def following(rows: Rows, selection: Selection, name: str) -> Iterator[KubeObject]:
-    """Yield the selected objects without namespace from a name on, in order."""
+    """Yield the selected objects that have no namespace, ordered by name, beginning at ``name``."""
     after = msgspec.json.encode(("", name, 0)).decode()
     return (item for _mark, item in _scan(rows, selection, after) if item is not None)
 
 
 def start(after: str) -> tuple[str, str]:
-    """Return namespace and name after which the page of a continue token begins; empty for the first page."""
+    """Return the namespace and name after which the page of a continue token begins; empty for the first page."""
     return _read_mark(after)[:2] if after else ("", "")
 
 
@@ -144,7 +144,7 @@ def with_others(
     first = start(after)
     later = (item for item in others if item.key > first)
     new = (item for item in later if get(rows, kind, *item.key) is None)
-    # Only a first page counts all that follow, so that later pages need not look up all others again.
+    # Only a first page reports how many objects follow; later pages look up only as many others as they may show.
     added = list(islice(new, limit + 1 if after and limit else None))
     if not added:
         return stored
@@ -251,7 +251,7 @@ def _remaining(rows: Rows, selection: Selection, mark: str) -> int:
 def _object(row: ResultRow, kind: Kind) -> KubeObject | None:
     stored = object_row(row)
     if changes.kind_of(stored.api_version, stored.kind) != kind.of_change:
-        return None  # another group has a kind with this name
+        return None  # a kind of the same name in another group
     return object_document_of(row, api_version=kind.api_version)
 
 
@@ -365,7 +365,7 @@ def _work(rows: Rows, row: ResultRow) -> KubeObject:
 
 
 def _policy(rows: Rows, ref: shapes.OverrideRef, work: works.Work) -> bytes:
-    """The version of an override policy that a work contains, or else the current one; an empty object without both."""
+    """Return the version of an override policy that a work contains, else the current version, else an empty object."""
     matches = rows.select(
         "SELECT version, manifest FROM objects WHERE kind = ? AND namespace = ? AND name = ? AND topic = ?",
         (ref.kind, ref.namespace, ref.name, topics.POLICIES),

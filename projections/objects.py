@@ -137,7 +137,7 @@ class StoredObject(Struct, frozen=True, kw_only=True):
 
 
 class StoredManifest(NamedTuple):
-    """The manifest of an object as written: JSON, perhaps of a producer that ignores the schema."""
+    """The manifest of an object as written: JSON, but not valid by the schema if a producer ignores it."""
 
     namespace: str
     name: str
@@ -166,7 +166,7 @@ def manifests(rows: Queryable, api_version: str, *kinds: str) -> list[StoredMani
 
 
 def mark_of_kind(rows: Queryable, api_version: str, kind: str) -> tuple[int, int]:
-    """Return how many objects a kind has, and the number of its newest write; one of them differs after each change."""
+    """Return the count of a kind's objects and the number of the newest write; any change of them changes the pair."""
     ((count, newest),) = rows.select(_MARK, (api_version, kind))
     return count, newest
 
@@ -257,7 +257,7 @@ class Objects:
     ) -> None:
         """Store the status that a client wrote, and the owners of its fields."""
         if taken.head is not None:
-            # Objects of this topic are of known kinds; a template's custom kind may have the same name.
+            # Check the topic as well as the kind: in another topic, a custom kind may have the same name.
             is_quota = taken.record.topic == topics.POLICIES and taken.head.kind == federated_quotas.KIND
             current = self.get(key_id)
             if is_quota and current is not None:
@@ -272,7 +272,7 @@ class Objects:
             )
 
     def put_own_status(self, key_id: int, number: int, status: Json) -> bool:
-        """Store a status in which the engine changed its own part; return False if the object does not exist."""
+        """Store a status of which the engine changed its own fields; return False if the object does not exist."""
         current = self.get(key_id)
         if current is None:
             return False
@@ -289,7 +289,7 @@ class Objects:
         return True
 
     def touch(self, key_id: int, number: int, uid: str) -> bool:
-        """Set the number of an object whose rendering changed without a write; return False if no such uid exists."""
+        """Set the number of an object that is rendered differently without a write; return False if the uid differs."""
         current = self.get(key_id)
         if current is None or current.uid != uid:
             return False
@@ -325,7 +325,7 @@ class Objects:
 
 
 def _merged_row(stored: ObjectRow | None, row: ObjectRow) -> ObjectRow:
-    """Return the row as ``_UPSERT`` will store it: if the uid is the same, status and field owners stay."""
+    """Return the row as ``_UPSERT`` will store it: with the stored status and field owners if the uid is the same."""
     if stored is None or stored.uid != row.uid:
         return row
     return row._replace(status=stored.status, owners=stored.owners, mark=stored.mark)

@@ -1,4 +1,4 @@
-"""Projection of the bindings of an observed control plane: the record with the newest version of each."""
+"""Projection of the bindings of an observed control plane: the number of the record with each one's newest version."""
 
 from typing import Final
 

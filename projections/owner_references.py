@@ -1,4 +1,4 @@
-"""Projection of owner references: which objects name which owners in their metadata; feeds the garbage collector."""
+"""Projection of owner references: the owners that objects name in their metadata; feeds the garbage collector."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -102,7 +102,7 @@ def deleted(rows: Queryable, span: tuple[int, int]) -> list[KubeObject]:
 
 
 def _referenced(rows: Queryable, ids: str, *where: str | int) -> list[shapes.WorkloadRef]:
-    """Return references to the objects whose key ids a query returns."""
+    """Return references to the objects whose key ids the query ``ids`` returns."""
     return [
         shapes.WorkloadRef(api_version=api_version, kind=kind, name=name, namespace=namespace)
         for api_version, kind, name, namespace in rows.select(f"{_REFERENCES} ({ids}) ORDER BY id", where)

@@ -49,8 +49,7 @@ class Placements:
         return self._grouping[digest]
 
     def flush(self, rows: Rows) -> None:
-        # OR IGNORE: a placement may be stored already, because the cache of known ones is cleared from time
-        # to time.
+        # OR IGNORE: the table may have placements that are no longer in ``_known``, which is cleared at times.
         rows.write("INSERT OR IGNORE INTO placements VALUES (?, ?)", self._new.items())
         self._new = {}
         if len(self._known) > _KNOWN_MAX:

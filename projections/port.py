@@ -23,7 +23,7 @@ class UnwritableError(ProjectionError):
 
 
 class Queryable(Protocol):
-    """Tables, or one consistent read of them: enough for a function that runs a single query."""
+    """Tables, or one consistent read of the tables; for functions that run a single query."""
 
     def select(self, statement: str, where: Sequence[Value] = ()) -> list[ResultRow]:
         """Return all rows of a query; may block while another thread reads."""

@@ -34,7 +34,7 @@ ROWS_READ_MAX: Final = 20_000
 """Maximum number of rows read for one page, so that a filter that few rows match does not read the whole table."""
 
 _BINDING: Final = "SELECT id, key, body FROM keys JOIN bindings USING (id)"
-# The condition is that of the index, so that the other bindings are not read.
+# The condition equals that of the partial index, so that SQLite reads only unscheduled bindings.
 _UNSCHEDULED: Final = """
 SELECT scheduled, count(*) FROM bindings WHERE scheduled NOT IN ('', 'Success') GROUP BY scheduled ORDER BY scheduled
 """
@@ -208,7 +208,7 @@ def timeline(rows: Rows, key: str, *, limit: int = 100, after: int = 0) -> list[
 
 
 def newest(rows: Rows, key: str, *, limit: int = 100, before: int = NUMBER_MAX) -> list[int]:
-    """Return the numbers of the newest records before ``before`` that touched a key, oldest first."""
+    """Return the numbers of the newest ``limit`` records before ``before`` that touched a key, in ascending order."""
     statement = """
         SELECT number FROM timeline JOIN keys USING (id)
         WHERE key = ? AND number < ? ORDER BY number DESC LIMIT ?
@@ -238,7 +238,7 @@ def list_rejections(rows: Rows, *, limit: int = 100, after: str = "") -> Page[Re
 
 
 def counts(rows: Rows) -> dict[str, int]:
-    """Return counts of records by name: an event type, or a name such as ``inputs.late``."""
+    """Return counts of records; each key is an event type, or a name such as ``inputs.late``."""
     return dict(rows.select("SELECT name, count FROM counts ORDER BY name"))
 
 

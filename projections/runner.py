@@ -97,12 +97,12 @@ class Projector:
         # Numbers may have gaps, so the last records read may be beyond the end.
         batch = [record for record in records if record.number <= end]
         if batch:
-            # Do this before the fold, which marks the partition as remembered: without the recent ids from
-            # the log, repetitions of these ids would not be recognized.
+            # Load the recent ids before the fold, which assumes that it has them: without them it would not recognize
+            # repeated records.
             await self._remember(fold, batch)
             await self._in_thread(self._write, fold, batch)
-        # If the read went beyond `end`, or returned nothing, all records up to `end` are folded: show `end`, even
-        # if no record has this number. Readers wait for it.
+        # If the read went beyond `end` or returned nothing, all records up to `end` are folded. Then show `end` even if
+        # no record has this number, because readers wait for `end`.
         self._show(end if len(batch) < len(records) or not records else batch[-1].number)
 
     async def _open(self) -> Fold:
@@ -111,8 +111,7 @@ class Projector:
         fold, checkpoint = await self._in_thread(self._load)
         if checkpoint.number:
             records = await self._log.read_all(checkpoint.number - 1, 1)
-            # Numbers alone do not identify a log: the data directory may have been combined with another log
-            # file.
+            # Compare the checksum: the directory may by now contain another log file, with the same numbers.
             if not records or records[0].checksum != checkpoint.checksum:
                 raise ProjectionError(
                     f"the views end at number {checkpoint.number} of another log; rebuild them"
@@ -132,8 +131,8 @@ class Projector:
         for first in fold.inputs.first_records_without_ids(batch):
             start = max(first.offset - limits.RECENT_IDS, 0)
             rebuild = inputs.RecentIdsRebuild(first)
-            # A read may return fewer records than requested, and offsets have gaps. The records of all reads
-            # together may be larger than the memory.
+            # Read in a loop: a read may return fewer records than requested. Pass the records of each read on at once:
+            # those of all reads together may be larger than the memory.
             while start < first.offset:
                 records = await self._log.read(first.topic, first.partition, start, first.offset - start)
                 if not records:

@@ -36,13 +36,13 @@ _EARLY: Final = (
     "SELECT topic, partition, offset, number, key, headers, value, checksum FROM early ORDER BY number"
 )
 _TOPICS: Final = (topics.WORKS, topics.REJECTIONS)
-"""Topics whose records take effect only if a step declares them; outputs in other topics are judged like inputs."""
+"""Topics whose records take effect only if a step declares them as outputs; in others they are judged like inputs."""
 
 _decode_headers = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class ShardSteps(Struct):
-    """The chain of a shard's steps; log number, time, release and end offsets of inputs of its last valid step."""
+    """The chain of a shard's steps; of the last valid one also log number, time, release and ends of inputs."""
 
     chain: Chain
     at_number: int = 0
@@ -91,7 +91,7 @@ class Steps:
         return counts
 
     def take_output(self, record: StoredRecord) -> Judgement:
-        """Judge the next record of works or rejections; an early one is kept until its step arrives."""
+        """Judge the next record of works or rejections; keep a record that arrives before its step."""
         judgement = self._outputs.judge(record)
         if judgement is Judgement.EARLY:
             self._kept[record.number] = record

@@ -83,9 +83,9 @@ class Checkpoint(NamedTuple):
 class Reader:
     """Read access to the tables of a file that a ``Store`` writes, in this process or another.
 
-    Several threads may read at the same time, each with its own connection. If the file is deleted and rebuilt, open
-    connections still read the deleted file, because the rebuilt tables begin empty. Reading raises ProjectionError if
-    the file is damaged, or if a new connection is needed after the file was deleted.
+    Several threads may read at the same time, each with its own connection. After the file is deleted and rebuilt, open
+    connections still read the deleted file, which has more records than the new one at first. Reading raises
+    ProjectionError if the file is damaged, or if a new connection is needed after the file was deleted.
     """
 
     def __init__(self, path: Path) -> None:
@@ -225,7 +225,7 @@ class Store:
             raise
         if fits or self.path is None:
             return connection
-        # The tables have another format: delete them; the log is folded again.
+        # The tables have another format: delete them, so that the log is folded again.
         connection.close()
         private_files.remove_database(self.path)
         connection = _connect(self.path)
@@ -258,7 +258,8 @@ def _connect(path: Path | None, cache_kib: int = _CACHE_KIB) -> Connection:
         _make_private(path)
         address = path.absolute().as_uri()
         if not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists():
-            # SQLite cannot create its index of the write-ahead log there. Without such a log the file is complete.
+            # SQLite cannot create its index of the write-ahead log in a read-only directory. As there is no such log,
+            # the file is complete.
             address += "?immutable=1"
     raw = sqlite3.connect(
         address,

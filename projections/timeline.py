@@ -1,6 +1,6 @@
 """Projection of timelines: the numbers of the records that touched each key; the records stay in the log.
 
-``is_work`` is 1 for works, which are found without reading the other records of a key.
+``is_work`` is 1 for works, so that queries find them without reading the other records of a key.
 """
 
 from typing import Final

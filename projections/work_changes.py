@@ -26,7 +26,7 @@ _OVERRIDING: Final = frozenset({*documents.APPLIED, federated_quotas.KIND})
 
 def reports_of(members: tuple[decisions.MemberStatus, ...]) -> Reports:
     """Return the statuses of the clusters that have reported, by cluster."""
-    # A cluster that has not reported yet has applied nothing, and its status has no message.
+    # A status that is not applied and has no message is the placeholder of a cluster that has not reported yet.
     return {member.cluster: member for member in members if member.applied or member.message}
 
 
@@ -36,7 +36,7 @@ def reported(binding: Binding | None) -> Reports:
 
 
 def may_change_works(before: Binding | None, data: decisions.BindingDecision) -> bool:
-    """Whether a decision may change the parts of works that come from their binding.
+    """Whether a decision may change the parts of works that are copied from their binding.
 
     ``before`` is the binding before the decision.
     """
@@ -86,7 +86,7 @@ class WorkChanges:
                 self._former.add(version, -1)
             for version in current - former:
                 self._former.add(version, 1)
-        # A new work may have a report already: the binding's status keeps the cluster's last one.
+        # There may be a report for a new work already: the binding's status keeps the cluster's last report.
         if before is None and (member := reported(binding).get(data.cluster)) is not None:
             self._works.report(where, number, at_ms, member)
         self._changed.work_changed(where, number, data.cluster, before, self._works.get(where))
@@ -100,13 +100,13 @@ class WorkChanges:
                 self._report((self._member(cluster), key_id), number, at_ms, member)
 
     def report_all(self, key_id: int, number: int, at_ms: int, reports: Reports) -> None:
-        """Store the reports in all works of a key; None in the work of a cluster without a report."""
+        """Store in each work of a key the report of the work's cluster, or None if the cluster has no report."""
         by_member = {self._member(cluster): member for cluster, member in reports.items()}
         for where in self._works.of_key(key_id):
             self._report(where, number, at_ms, by_member.get(where[0]))
 
     def bind(self, key_id: int, number: int) -> None:
-        """Update the claims of works, which come from their binding."""
+        """Copy the claim of a binding into the works of the binding."""
         binding = self._bindings.get(key_id)
         if binding is None:
             return
@@ -115,10 +115,10 @@ class WorkChanges:
                 self._changed.work_touched(where, number)
 
     def touch_rendered(self, key_id: int, taken: Taken) -> None:
-        """Mark works as changed if they are rendered with an object that is written or deleted.
+        """Mark works as changed whose rendering contains an object that is being written or deleted.
 
         The object is their template, their namespace, an override policy or a FederatedResourceQuota. Call this before
-        the object changes: works that contain a version of their template keep it.
+        the object changes, so that works can keep the version that they contain.
         """
         for where in self._rendered_with(key_id, taken):
             self._works.touch(where, taken.record.number)
@@ -133,7 +133,7 @@ class WorkChanges:
             return self._rendered_with_template(key_id, taken.data)
         if (head.api_version, head.kind) == namespaces.KIND:
             return self._rendered_with_namespace(key_id, head.name, taken.manifest)
-        # Objects of this topic are of known kinds; a template's custom kind may have the same name.
+        # Check the topic as well as the kind: in another topic, a custom kind may have the same name.
         if taken.record.topic != topics.POLICIES or head.kind not in _OVERRIDING:
             return []
         namespace, _, _ = taken.record.key.rpartition(":")[2].rpartition("/")
@@ -147,7 +147,10 @@ class WorkChanges:
     def _rendered_with_namespace(
         self, key_id: int, name: str, written: kube_objects.Manifest | None
     ) -> list[WorkKeyIds]:
-        """Keep a namespace's version in its works while it is not propagated; ``written`` is None if it is deleted."""
+        """Return the changed works of a namespace, or keep its version if it is no longer propagated and return none.
+
+        ``written`` is the new manifest; None if the namespace is deleted.
+        """
         works = self._works.of_key(key_id)
         version = Version(key_id, former_versions.MARK_OF_NAMESPACE)
         if written is None or namespaces.is_propagated(name, written.metadata.labels):
@@ -172,7 +175,7 @@ class WorkChanges:
     def _without_version(
         self, works: list[WorkKeyIds], version: Version, current: ObjectRow
     ) -> list[WorkKeyIds]:
-        """Keep an object's current version for the works that contain it; return those that contain no kept version."""
+        """Keep an object's current version if works contain it; return the works that contain no kept version."""
         contained = {where: self._versions(where[1], self._works.get(where)) for where in works}
         if count := sum(version in versions for versions in contained.values()):
             self._former.keep(version, current, count)
@@ -183,7 +186,7 @@ class WorkChanges:
         ]
 
     def _versions(self, key_id: int, work: Work | None) -> set[Version]:
-        """Return the versions of its template and override policies that a work contains; none if it is suspended."""
+        """Return the versions of template and override policies that a work contains; empty for a suspended work."""
         if work is None or work.suspended:
             return set()
         versions = {Version(key_id, work.digest)}

@@ -12,14 +12,14 @@ _Document = TypeVar("_Document")
 DOCUMENTS_MAX: Final = 4_096
 """Maximum number of documents that stay in memory between batches; during a batch there may be more.
 
-A document takes 2 kB. Most decisions about a key follow each other closely; later ones load its document again.
+A document takes 2 kB. Most decisions about a key follow one another closely, so few of them load it again.
 """
 
 
 class WorkingSet(Generic[_Key, _Document]):
     """Documents of a table whose last column is ``body``.
 
-    ``key`` names the first columns, those of its primary key: one key id, or two. ``decode`` reads a body; ``columns``
+    ``key`` names the first columns, the primary key, which has one or two key ids. ``decode`` reads a body; ``columns``
     returns the values of the columns between key and body.
     """
 
@@ -34,7 +34,7 @@ class WorkingSet(Generic[_Key, _Document]):
         self._rows = rows
         self._table = table
         where = " AND ".join(f"{column} = ?" for column in key)
-        # The names are constants.
+        # The interpolated names are constants.
         self._select = f"SELECT body FROM {table} WHERE {where}"  # noqa: S608
         self._delete = f"DELETE FROM {table} WHERE {where}"  # noqa: S608
         self._decode = decode
@@ -49,7 +49,7 @@ class WorkingSet(Generic[_Key, _Document]):
         """
         if key in self._changed:
             return self._changed[key]
-        # Reinserted, so that the order of the dict is the order of last use.
+        # Insert again, so that the dict is ordered by last use.
         document = self._documents.pop(key) if key in self._documents else self._load(key)
         self._documents[key] = document
         return document
@@ -59,7 +59,7 @@ class WorkingSet(Generic[_Key, _Document]):
         self._changed[key] = document
 
     def unwritten(self) -> Iterable[tuple[_Key, _Document | None]]:
-        """The documents that were put since the last ``flush``, by key; None for deleted ones."""
+        """Return the documents that were put since the last ``flush``, with their keys; None for a deleted document."""
         return self._changed.items()
 
     def flush(self, rows: Rows) -> None:

@@ -81,7 +81,7 @@ class Work(Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def name(self) -> str:
-        """The name of the Work object, in the namespace of its cluster."""
+        """The name of the Work object, which is in the namespace of its cluster."""
         return marks.work_name(self.template.kind, self.template.namespace, self.template.name)
 
 
@@ -95,7 +95,7 @@ def stored(rows: Queryable, cluster: str, key: str) -> Work | None:
 
 
 def key_of(rows: Queryable, cluster: str, name: str) -> str | None:
-    """Return the binding key of the Work object with a name in a cluster's namespace; None if there is none."""
+    """Return the key of the binding of the Work object with this name in a cluster; None if there is no such work."""
     matches = rows.select(_KEY, (keys.cluster_key(cluster), name))
     return matches[0][0] if matches else None
 
@@ -119,7 +119,7 @@ class Works(WorkingSet[WorkKeyIds, Work]):
     ) -> bool:
         """Fold a work that is in effect; ``where`` has the key ids of its cluster and its binding.
 
-        A work of an older version than the current one is ignored; then return False.
+        Return False, without effect, if the work is of an older version than the current one.
         """
         previous = self.get(where)
         # Works of an older step may arrive late in the sequence; the newest version stays.
@@ -162,7 +162,7 @@ class Works(WorkingSet[WorkKeyIds, Work]):
         return True
 
     def bind(self, where: WorkKeyIds, number: int, binding: Binding) -> bool:
-        """Update a work from the claim of its binding; return whether that changes the rendered work."""
+        """Copy the claim of its binding into a work; return whether that changes the rendered work."""
         previous = self.get(where)
         claim = claim_of(binding)
         if previous is None or previous.claim == claim:
@@ -171,7 +171,7 @@ class Works(WorkingSet[WorkKeyIds, Work]):
         return True
 
     def touch(self, where: WorkKeyIds, number: int) -> None:
-        """Set the number of a work whose rendered content changed with its template or an override policy."""
+        """Set the number of a work that is rendered differently because its template or an override policy changed."""
         previous = self.get(where)
         if previous is not None:
             self._put(where, previous, msgspec.structs.replace(previous, number=number))
@@ -250,7 +250,7 @@ def claim_of(binding: Binding | None) -> marks.Claim:
 def _continued(
     work: Work, previous: Work | None, at_ms: int, head: Envelope, key: str, binding: Binding | None
 ) -> Work:
-    """Return ``work`` with its binding's claim, and with identity and report of the ``previous`` version, if any."""
+    """Return ``work`` with its binding's claim, and with uid, creation time and report of ``previous``, if any."""
     work = msgspec.structs.replace(
         work,
         uid=previous.uid if previous else ids.object_uid(head.source, head.id, key),
@@ -265,7 +265,7 @@ def _continued(
 
 
 def _sent(data: events.WorkApplied) -> Work:
-    """Return the content of a work that is sent to its cluster, or would be if it were not suspended."""
+    """Return the content of a work that is sent to its cluster, or will be after its suspension."""
     return Work(
         0,
         data.template,
@@ -284,9 +284,9 @@ def _sent(data: events.WorkApplied) -> Work:
 
 
 def _unsent(data: events.WorkSuspended, binding: Binding | None) -> Work | None:
-    """Return the work of a binding that is suspended before it was ever dispatched; None without a binding.
+    """Return the work for a suspension before the first dispatch of the binding; None without a binding.
 
-    Only for records of releases before 0.6.0, which do not say what is pending.
+    Only for records of releases before 0.6.0, which do not contain the pending work.
     """
     if binding is None:
         return None

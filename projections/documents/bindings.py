@@ -43,8 +43,8 @@ def binding_document(
     """Return the binding as an object.
 
     ``placement`` and ``applied`` are the JSON of the placements with the digests ``binding.placement`` and
-    ``binding.applied``. ``managed`` adds ``managedFields``, and leaves some parts as structs or raw bytes: they encode
-    to the same JSON as plain values, but in less time. ``dependents`` are the bindings that require this one.
+    ``binding.applied``. ``managed`` adds ``managedFields`` and leaves some parts as structs or raw bytes, which encode
+    to the same JSON as plain values in less time. ``dependents`` are the bindings that require this one.
     """
     metadata = _metadata(binding, applied, dependents)
     spec, status = _spec(binding, placement, dependents), _status(binding)
@@ -183,7 +183,7 @@ def _priority(rank: decisions.PriorityResolved) -> binding_fields.Priority:
 
 
 def _snapshot(need: decisions.RequiredBy, dependent: Binding | None) -> binding_fields.Snapshot:
-    """An entry of ``requiredBy``: the dependent binding and its clusters, with their replicas."""
+    """Return an entry of ``requiredBy``: the dependent binding and its clusters, with the replicas in each."""
     replicas = {} if dependent is None or dependent.replicas is None else dict(dependent.clusters)
     clusters: list[binding_fields.TargetCluster] = [
         {"name": cluster, "replicas": replicas[cluster]} if replicas.get(cluster) else {"name": cluster}
@@ -215,7 +215,7 @@ def _task(task: decisions.EvictionStarted) -> binding_fields.Task:
 
 
 def _message(task: decisions.EvictionStarted) -> str:
-    """Return the message of an eviction task: the preempting binding, and the state that is not preserved."""
+    """Return the message of an eviction task: names the preempting binding, and state that is not preserved."""
     preemption = (f"preempted by {task.by}",) if task.by else ()
     missing = (
         f"{label} is not preserved: {task.not_preserved[label]}" for label in sorted(task.not_preserved)

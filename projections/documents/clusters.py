@@ -114,7 +114,7 @@ def cluster_document(cluster: Cluster, *, managed: bool = False) -> KubeObject:
         "region": spec.region,
         "zones": list(spec.zones),
         "taints": [_taint(taint) for taint in spec.taints],
-        # Encoded and decoded, because patches and the write path change and read lists, not tuples.
+        # Encode and decode to get lists, which patches and the write path need instead of tuples.
         "resourceModels": msgspec.json.decode(msgspec.json.encode(spec.models_in_use)),
     }
     metadata = _metadata(cluster)
@@ -162,7 +162,7 @@ def enablements(apis: Iterable[events.ApiKind]) -> list[ApiEnablement]:
 
 
 def plurals(api: events.ApiKind) -> tuple[str, ...]:
-    """Return the plural names of the kinds, as recorded or else derived from the kinds."""
+    """Return the plural names of the kinds: the recorded ones, or else names derived from the kinds."""
     if len(api.names) == len(api.kinds):
         return api.names
     return tuple(known_kinds.plural_of(api.group_version, kind) for kind in api.kinds)

@@ -1,4 +1,4 @@
-"""Statuses of built-in kinds that are not sums of counts: of one member, and aggregated over all members.
+"""Statuses of built-in kinds that are more than sums of counts: for one member, and aggregated over all members.
 
 The rules are those of Karmada's default interpreter: equal addresses are shown once, active Jobs of all members are
 concatenated; of several times the latest is used, of several phases the most severe. A Pod or PersistentVolume of a
@@ -189,7 +189,7 @@ def _shown(phase: str, reported: Sequence[dict[str, str]]) -> KindStatus:
 
 
 def _containers(reported: Sequence[dict[str, str]]) -> list[_ContainerStatus]:
-    """Return the readiness of each container; ready ones also have the state ``running``, others have no state."""
+    """Return the readiness of each container; a ready container has the state ``running``, any other has no state."""
     ready = [flag == "true" for values in reported for flag in _split(values, status_values.CONTAINERS_READY)]
     running: _ContainerStatus = {"ready": True, "state": {"running": {}}}
     waiting: _ContainerStatus = {"ready": False}
@@ -197,7 +197,7 @@ def _containers(reported: Sequence[dict[str, str]]) -> list[_ContainerStatus]:
 
 
 def _split(values: dict[str, str], path: str) -> list[str]:
-    """Split a value into words; drops the last word of a value of maximal length, since it may have been cut."""
+    """Split a value into words; without the last word if the value has the maximum length, as it may be incomplete."""
     text = values.get(path, "")
     parts = text.split()
     return parts[:-1] if len(text) >= limits.STATUS_VALUE_CHARS_MAX else parts

@@ -84,7 +84,7 @@ def object_document(
         metadata.pop(name, None)
     metadata["name"] = row.name
     metadata |= {"namespace": row.namespace} if row.namespace else {}
-    # The mark of a deletion is a new generation, as in Kubernetes: controllers skip changes without one.
+    # As in Kubernetes, the start of a deletion increments the generation; without that, controllers ignore it.
     generation = row.generation + KubeObject(document).is_ending
     metadata |= identity(row.uid, generation, row.created_ms, shown_number(row, binding, rebalancer))
     kind = _known_kind(row)
@@ -146,7 +146,7 @@ def workload_reference(ref: shapes.WorkloadRef) -> WorkloadReference:
 
 
 def claim_marks(policy: Claim | Mark | None) -> marks.Marks:
-    """Return the labels and annotations that name the policy that claims a template; none without a policy."""
+    """Return the labels and annotations that name a template's policy; none without a policy."""
     return marks.Marks({}, {}) if policy is None else marks.of_claim(policy.policy, policy.permanent_id)
 
 
@@ -193,8 +193,8 @@ def template_status(binding: Binding) -> Json:
 def _merged_conditions(statuses: Iterable[tuple[str, Json]]) -> list[Json]:
     """Return the conditions of the statuses, given by cluster, merged as Karmada does for kinds of Flux and Kyverno.
 
-    Conditions of equal type, status and reason are one. Its message lists the messages of the clusters; the other
-    fields are those of the first cluster.
+    Conditions of equal type, status and reason become one condition. Its message lists the messages of the clusters;
+    its other fields are those of the first cluster.
     """
     conditions: dict[tuple[str, ...], Json] = {}
     messages: dict[tuple[str, ...], list[str]] = {}
@@ -218,7 +218,7 @@ def _whole_statuses(members: Sequence[decisions.MemberStatus]) -> list[tuple[str
 
 
 def _with_start(status: Json, members: Sequence[decisions.MemberStatus]) -> Json:
-    """Return a Job's status with the earliest start; texts that are not times are ignored."""
+    """Return a Job's status with the earliest start time of all members; texts that are not times are ignored."""
     (started,) = json_paths.names(job_statuses.STARTED)
     rest = {name: value for name, value in status.items() if name != started}
     first = kind_statuses.earliest((member.values for member in members), job_statuses.STARTED)
@@ -264,7 +264,7 @@ def put(status: Json, names: tuple[str, ...], value: int | str) -> None:
 
 
 def _known_kind(row: ObjectRow) -> str:
-    """Return the kind of an object that the engine knows; empty for a custom kind, which may have the same name."""
+    """Return the object's kind if the engine knows the kind; empty for a custom kind, even one of the same name."""
     return row.kind if known_kinds.of(row.api_version, row.kind) is not None else ""
 
 

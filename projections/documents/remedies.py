@@ -1,4 +1,4 @@
-"""Actions of Remedies in the status of the clusters whose conditions call for them.
+"""Actions of Remedies, rendered in the status of the clusters whose conditions match.
 
 The actions are derived when a cluster is rendered. So a watch shows new actions only with the next change of the
 cluster, or with its deletion.
@@ -39,7 +39,7 @@ class _Spec(Struct, frozen=True, rename="camel"):
 
 
 class Remedy(Struct, frozen=True):
-    """A Remedy: actions for clusters on which one of its matches is met.
+    """A Remedy: actions for clusters that meet one of its matches.
 
     Without an affinity it applies to all clusters; without matches it does not depend on conditions.
     """
@@ -92,9 +92,9 @@ def _is_required(spec: _Spec, cluster: str, conditions: dict[str, str]) -> bool:
 
 
 def _is_met(required: _Requirement | None, conditions: dict[str, str]) -> bool:
-    """Whether a cluster's condition has the status that a match names, or another one if the operator is not Equal.
+    """Whether the cluster's condition has the required status, or another status if the operator is not Equal.
 
-    A condition that the cluster does not have meets no match.
+    False if the cluster does not have the condition.
     """
     if required is None or required.condition_type not in conditions:
         return False

@@ -72,7 +72,7 @@ def dispatching_message(*, is_suspended: bool) -> str:
 
 
 def propagation(cluster: str, work: Work, template_uid: str, generation: int) -> marks.Propagation:
-    """Return the facts that determine the labels and annotations of a work's object.
+    """Return the facts that determine the labels and annotations of the object that a work contains.
 
     ``template_uid`` is empty if the template is deleted.
     """
@@ -155,7 +155,7 @@ def _assigned_quota(
 
 
 def _owner(work: Work, template: ObjectRow | None) -> OwnerReference | None:
-    """Return the reference to the owner of a namespace's work, which is the namespace; None for other works."""
+    """Return a reference to the namespace as owner, for the work of a namespace; None for other works."""
     ref = work.template
     if template is None or (ref.api_version, ref.kind) != namespaces.KIND:
         return None
@@ -175,7 +175,7 @@ def _applied(work: Work, policies: Mapping[shapes.OverrideRef, bytes]) -> dict[s
 
 
 def _overriders(ref: shapes.OverrideRef, manifest: bytes) -> Iterator[Json]:
-    """The overriders of the rules in ``ref``; rules that the override policy no longer has are left out.
+    """Yield the overriders of the rules in ``ref``, except rules that the override policy no longer has.
 
     The policy may be newer than the work; the binding's next work will have the new rules.
     """
@@ -221,7 +221,7 @@ def _manifest(work: Work, template: ObjectRow) -> KubeObject:
     metadata = {**head.metadata, **{name: texts[name] for name in ("labels", "annotations") if name in texts}}
     spec = as_object(manifest.get("spec"))
     if spec is not None and (ref.api_version, ref.kind) == vocabulary.JOB:
-        # Agents apply a Job without it: the control plane deletes the Job.
+        # Agents apply a Job without this field, since the control plane deletes finished Jobs.
         spec.pop("ttlSecondsAfterFinished", None)
     if work.replicas is not None and spec is not None:
         declared = replica_fields.declared_path(work.reading)
