@@ -50,7 +50,7 @@ def create_app(
     """Build the ASGI application; the caller keeps the projector running.
 
     ``members`` are the simulated clusters, if any. ``kubernetes`` is the Kubernetes API, the same application
-    that is served with TLS on its own port; ``planning`` makes a Kubernetes API whose writes are only planned.
+    that is served with TLS on its own port; ``planning`` returns a Kubernetes API that computes writes for a plan.
     """
     made_plans = jobs.Jobs(services.planner, plan_routes.now_ms, services.requested_drills)
     app = Starlette(
@@ -84,7 +84,7 @@ def create_app(
             Exception: _apologise,
         },
     )
-    # ``/bindings`` would redirect to the page of a binding without a key.
+    # Otherwise ``/bindings`` would redirect to the page of a binding with an empty key.
     app.router.redirect_slashes = False
     return app
 
@@ -140,7 +140,7 @@ async def _refuse_for_now(request: Request, error: Exception) -> Response:
 
 
 def _apologise(request: Request, error: Exception) -> Response:
-    # Not async, so that it runs in a thread: formatting the traceback reads source files.
+    # The handler is not async, so Starlette runs it in a thread: formatting the traceback reads source files.
     _log.error("request failed", path=request.url.path, error=repr(error), exc_info=error)
     refusal = RefusalError(500, "server", "internal error; see the server log", "please report it")
     return errors.chosen(request, refusal)

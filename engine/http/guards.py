@@ -73,8 +73,8 @@ class Guard:
                 414, "query", f"the query has more than {_QUERY_BYTES_MAX} bytes", "send a shorter query"
             )
             return await errors.answer(request, refusal)
-        # Before the session check: a browser that has a session must still be redirected, so that the code or
-        # token does not stay in its address.
+        # Do this before the session check: a browser that has a session must be redirected too, so that the code
+        # or token does not stay in its address bar.
         if self._is_introduced(request):
             return self._introduced(request.scope)
         path = str(request.scope["path"])

@@ -51,7 +51,7 @@ def bearer_token(headers: Headers) -> str:
 
 def is_same(text: str, secret: str) -> bool:
     """Compare a client's text with a secret, in a time that does not depend on their content."""
-    # As bytes, because compare_digest refuses text that is not ASCII.
+    # Compare bytes, because compare_digest refuses text that is not ASCII.
     return hmac.compare_digest(text.encode("utf-8", "replace"), secret.encode())
 
 
@@ -126,7 +126,7 @@ def host_remedy(host: str) -> str:
 
 @contextmanager
 def traced(headers: Headers) -> Generator[None]:
-    """Make a request with this ``traceparent`` and ``tracestate`` the current one for the duration of the block."""
+    """Within the block, make the trace in the headers ``traceparent`` and ``tracestate`` the current trace."""
     origin = request_origins.NO_ORIGIN
     if parent := headers.get("traceparent"):
         # ``tracestate`` may be split over several headers.

@@ -144,7 +144,7 @@ def _short_object(value: Json) -> str:
 
 
 def spread(clusters: Mapping[str, int], separator: str) -> str:
-    """Clusters in one line, each with its replicas after ``separator``; without them if all have none, as a Service."""
+    """Clusters in one line, each with its replicas after ``separator``; only the names if no cluster has replicas."""
     has_replicas = any(clusters.values())
     named = (f"{name}{separator}{count}" if has_replicas else name for name, count in clusters.items())
     return ", ".join(named) or "nowhere"

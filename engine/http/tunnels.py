@@ -35,7 +35,7 @@ class UnansweredError(NotReachableError):
 
 
 class IncompleteError(Exception):
-    """The agent's upload of a response ended before the response did."""
+    """The agent's upload of a response ended before the response was complete."""
 
 
 class Call(NamedTuple):
@@ -49,7 +49,7 @@ class Call(NamedTuple):
 
 
 Queued = tuple[str, Call | None]
-"""The id of a request, and the request; None if its client has left after the agent had read it."""
+"""The id of a request, and the request; None instead of the request if its client left after the agent had read it."""
 
 
 class Reply(NamedTuple):
@@ -80,7 +80,7 @@ class _Open:
 
 
 class _Connection:
-    """A connection of an agent: a queue of what the agent has not read yet, new requests and ends of earlier ones."""
+    """A connection of an agent, with a queue of new requests and ends of earlier requests that it has not read yet."""
 
     def __init__(self) -> None:
         self.send: MemoryObjectSendStream[Queued]
@@ -107,7 +107,7 @@ class Tunnels:
     async def calls(
         self, cluster: str, may_read: Callable[[], Awaitable[bool]]
     ) -> AsyncGenerator[Queued | None]:
-        """Yield the requests for a cluster, and the ends of those that it has read, to its agent.
+        """Yield new requests to a cluster's agent, and the ends of requests that this agent has read.
 
         Yield None after each ``QUIET_S`` seconds without a request. ``may_read`` is called before each request; the
         connection ends if it returns False.
@@ -140,7 +140,7 @@ class Tunnels:
             connection.receive.close()
 
     async def call(self, cluster: str, call: Call) -> Reply:
-        """Send a request through the cluster's agent; raises NotReachableError, UnansweredError if it was sent."""
+        """Send a request through the cluster's agent. Raises NotReachableError; UnansweredError if the agent got it."""
         agent = self._agents.get(cluster)
         if agent is None:
             raise NotReachableError(f"the agent of cluster {cluster} is not connected to this server")
@@ -204,7 +204,7 @@ class Tunnels:
             self._close(key, opened)
 
     async def _may_read(self, cluster: str, number: str, may_read: Callable[[], Awaitable[bool]]) -> bool:
-        """Return whether the agent may read a request; fail the request if not, or if that is not known."""
+        """Return whether the agent may read a request; fail the request if it may not, or if the check raises."""
         is_permitted = False
         try:
             is_permitted = await may_read()
@@ -215,7 +215,7 @@ class Tunnels:
 
     def _end(self, cluster: str, connection: _Connection) -> None:
         """End the requests of a connection that has ended."""
-        # Nothing will read these requests; fail them now instead of at their time limit.
+        # The agent will never read these requests: fail them now instead of at their time limit.
         for number, _call in connection.unread():
             self._lose(cluster, number)
         # The agent ends all requests that it read from this connection when the connection ends. If the agent is no
@@ -238,7 +238,7 @@ class Tunnels:
         opened.left.set()
         opened.receive.close()
         if opened.is_lost or not opened.answered.is_set():
-            opened.send.close()  # otherwise ``reply`` is sending, and closes it at its end
+            opened.send.close()  # otherwise ``reply`` is sending, and closes the stream itself
         self._open.pop(key, None)
         if opened.read_from is not None and not opened.is_complete:
             with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):

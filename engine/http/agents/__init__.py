@@ -1,1 +1,1 @@
-"""API for the agents of member clusters: it serves works and manifests, and takes reports."""
+"""API for the agents of member clusters: it serves works and manifests, and receives reports."""

@@ -280,7 +280,7 @@ class _Agents:
     async def reports(self, request: Request, caller: _Caller) -> Response:
         smaller = "split the reports into smaller requests"
         parsed = await read_body(request, messages.Reports, messages.REPORT_BYTES_MAX, smaller)
-        # A slow body may take minutes; another cluster may have taken the name since.
+        # Check the caller again: the body may have taken minutes, and another cluster may have the name now.
         caller = await self._caller(caller.name, caller.uid)
         await self._reporting.report(caller.name, parsed, is_member=caller.cluster is not None)
         return _json(_cluster_message(caller.cluster))

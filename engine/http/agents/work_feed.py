@@ -68,7 +68,7 @@ class WorkFeed:
             yield part
 
     async def newest_removal(self, name: str, key: str) -> messages.Work | None:
-        """Return the newest removal of a binding's work in a cluster that the log contains."""
+        """Return the newest record, as a message, that removed a binding's work from a cluster; None if none did."""
         before = queries.NUMBER_MAX
         while numbers := await self._reads.read(
             lambda rows, before=before: agent_queries.newest_works(rows, key, before)

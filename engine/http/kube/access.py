@@ -79,11 +79,11 @@ class Authorizer:
         return self._rights
 
     async def rights_of(self, user: User) -> Rights:
-        """The rights of a user: a service account of a member has those of the member, other users have ``rights``."""
+        """The rights of a user: a member's service account has rights granted in the member, others have ``rights``."""
         return await (self._member_rights(user.member) if user.is_account else self.rights())
 
     async def newest_rights_of(self, user: User) -> Rights:
-        """The rights of a user, with the roles and bindings that any replica has stored."""
+        """The rights of a user, including the roles and bindings that other replicas have just stored."""
         await self._reads.catch_up()
         return await self.rights_of(user)
 
@@ -179,8 +179,8 @@ class Users:
             claims = service_tokens.read(token, self._key, self._clock_ms() // 1000)
         except service_tokens.TokenError:
             return None
-        # Agents' tokens are signed with the same key but only valid for the agents' API. A service that gets a token
-        # issued for it must not be able to act as the account.
+        # Agents' tokens are signed with this key too, but are valid only for the agents' API. A token issued for a
+        # service (its audience) is refused: the service must not be able to act as the account.
         if claims.agent or not {*(claims.aud or AUDIENCES)} & {*audiences}:
             return None
         if claims.member and not claims.account:
@@ -224,7 +224,7 @@ class Users:
                 return None
             made, since = (value.text_at("metadata", "creationTimestamp") for value in (bound, account))
             if made < since:
-                return None  # it belonged to an earlier account of the same name
+                return None  # the bound object belonged to an earlier account of the same name
         return User(
             name=rbac.service_account(claims.namespace, claims.account),
             uid=account.uid,
@@ -266,13 +266,13 @@ async def _get(plane: Plane, resource: Resource, namespace: str, name: str) -> K
 
 
 def keep_user(request: Request, user: User) -> None:
-    """Store the user in the scope of a request, and in the origin of its writes."""
+    """Store the user in the scope of a request, and in the context from which its records get their origin."""
     request.scope[_KEY] = user
     CURRENT.set(Origin(CURRENT.get().trace, _authtype(user), user.name[:_AUTHID_CHARS]))
 
 
 def _authtype(user: User) -> str:
-    """Return the kind of a user as the CloudEvents extension *auth context* names it."""
+    """Return the ``authtype`` of a user, an attribute of the CloudEvents extension *auth context*."""
     if user.name == rbac.ANONYMOUS:
         return "unauthenticated"
     return "service_account" if user.name.startswith(_ACCOUNT) else "user"
@@ -306,7 +306,7 @@ def _acts(name: str, uid: str, groups: tuple[str, ...], extra: dict[str, tuple[s
 def _extra(headers: Headers) -> Iterator[tuple[str, tuple[str, ...]]]:
     for name in dict.fromkeys(headers.keys()):
         if name.startswith(_EXTRA):
-            # Header names have no slashes, which keys often have; clients encode them.
+            # Clients percent-encode keys: a header name cannot contain slashes, which keys often have.
             yield unquote(name.removeprefix(_EXTRA)), tuple(headers.getlist(name))
 
 
@@ -338,7 +338,7 @@ _VERBS: Final = {
 
 
 def act_at(request: Request, api_path: ApiPath | None, path: str) -> Act:
-    """The act of a request: on a resource, or on another path if ``api_path`` is None."""
+    """The verb and resource of a request, or its verb and path if ``api_path`` is None."""
     if api_path is None:
         return Act(verb=_VERBS.get(request.method, "get"), path=path)
     return act_of(request, api_path)

@@ -51,7 +51,7 @@ from projections.port import NotKeptError, ProjectionError
 _log: Final = diagnostics.logger("gateway.kube")
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
-"""API groups whose objects are answered, not stored."""
+"""API groups whose objects, such as SubjectAccessReviews, are answered at once and not stored."""
 
 
 class KubeApplication:
@@ -109,7 +109,7 @@ class KubeApplication:
         # The path below this application's root, since it may be mounted in another application.
         path: str = scope["path"].removeprefix(scope.get("root_path", ""))
         if "\n" in path:
-            # No line break may get into a request to a member.
+            # A line break must not get into the head of a request to a member.
             return PlainTextResponse("Not Found", 404)
         is_open = path in access.OPEN
         if is_open or (path == CLUSTER_INFO_PATH and "authorization" not in request.headers):
@@ -137,7 +137,7 @@ def create_app(
     """Build the ASGI application.
 
     ``members`` are the members simulated in this process, if any; ``authority`` is the CA certificate (PEM)
-    that clients verify the server with; ``limits`` apply per user; ``writes`` is the mode of a server by default.
+    that clients verify the server with; ``limits`` apply per user; by default, ``writes`` are appended to the log.
     """
     bounds, mode = limits or Limits(), writes or write_modes.served(services, clock_ms)
     shown = Showing(services.token, authority)
@@ -177,7 +177,7 @@ def create_app(
     )
     meter = Meter(bounds, time.monotonic)
     namespace_controller = partial(namespaces.run, services.stopping)
-    # The objects of an observed control plane have their owners there, and its own controller deletes them.
+    # With a ``refusal``, the log has observations of a control plane, whose own garbage collector deletes objects.
     controllers = (namespace_controller,) if mode.refusal else (namespace_controller, garbage.run)
     return KubeApplication(api, plane, known, meter, Hosts(services.hosts), controllers)
 

@@ -53,7 +53,7 @@ _EVICTION: Final = Resource(
 )
 _POLICIES: Final = (Propagation.FOREGROUND, Propagation.BACKGROUND, Propagation.ORPHAN)
 _OF_FIELD: Final = (Propagation.BACKGROUND, Propagation.ORPHAN)
-"""The propagations that the deprecated field ``orphanDependents`` means, if it is false or true."""
+"""The propagation policies for the values false and true of the deprecated field ``orphanDependents``."""
 
 
 class _CutError(StatusError):
@@ -95,7 +95,7 @@ def is_expanding(raw: bytes) -> bool:
 
 
 def _parsing_size(raw: bytes, *, is_yaml: bool) -> int:
-    """Body size in bytes; for YAML, which is slow to parse, a size with which it is always parsed in a thread."""
+    """Body size in bytes; for YAML, which is slow to parse, a size so large that it is parsed in a thread."""
     return loop_share.LARGE_BYTES + 1 if is_yaml else len(raw)
 
 
@@ -161,7 +161,7 @@ def _json_of(raw: bytes, resource: Resource) -> Json:
 class DeleteOptions(Struct, frozen=True, kw_only=True):
     """The options of a deletion.
 
-    ``uid`` and ``resource_version`` are those that the object must have, empty for any.
+    The object must have this ``uid`` and ``resource_version``, unless they are empty.
     """
 
     dry_run: bool = False
@@ -274,7 +274,7 @@ def yaml_object(raw: bytes, repeated: list[str] | None = None) -> Json:
     """
     noted: list[str] = [] if repeated is None else repeated
     if raw.lstrip().startswith(b"{"):
-        with contextlib.suppress(StatusError):  # flow mappings of YAML begin with a brace too
+        with contextlib.suppress(StatusError):  # it may be YAML: flow mappings begin with a brace too
             document = json_object(raw)
             noted.extend(body_checks.repeated_fields(raw, document))
             return document

@@ -40,7 +40,7 @@ SOURCES: Final[dict[object_tables.Kind, tuple[object_tables.Kind, ...]]] = {
     ACCOUNT: (NAMESPACE, CLUSTER),
     CONFIG_MAP: (NAMESPACE, CLUSTER),
 }
-"""Kinds with whose objects objects of a kind come and go: each cluster has a namespace for its works."""
+"""For each kind, the kinds that it depends on: its bootstrap objects are created and deleted with their objects."""
 
 ROOT_AUTHORITY: Final = "kube-root-ca.crt"
 _PUBLIC: Final = "kube-public"
@@ -115,7 +115,7 @@ class BootstrapObjects:
     ) -> Iterator[KubeObject]:
         """Yield the bootstrap objects of a kind by namespace and name, in one namespace or all.
 
-        Some in namespaces before ``start``, or of other names than ``name``, are left out. Call ``prepare`` before.
+        May leave out objects in namespaces before ``start`` or with other names than ``name``. Call ``prepare`` first.
         """
         kind = object_tables.Kind(resource.api_version, resource.kind)
         if kind == NAMESPACE:
@@ -144,7 +144,7 @@ class BootstrapObjects:
                 self._began = attributes.get(first[0], "time") if first else ""
 
     def derived(self, kind: object_tables.Kind, source: KubeObject) -> KubeObject:
-        """The object of this kind that comes and goes with a namespace or a cluster (see ``SOURCES``)."""
+        """The object of this kind that is created and deleted with ``source``, a namespace or a cluster."""
         if source.kind != CLUSTER.kind:
             return self.of_namespace(kind, source)
         namespace = self._namespace_of(marks.work_namespace(source.name))
@@ -159,7 +159,7 @@ class BootstrapObjects:
         self, rows: Rows, kind: object_tables.Kind, namespace: str, start: str
     ) -> Iterator[KubeObject]:
         for value in self._namespaces(rows, namespace, start):
-            # By name, ``cluster-info`` precedes the other ConfigMap.
+            # Objects are ordered by name, so ``cluster-info`` precedes the other ConfigMap.
             if kind == CONFIG_MAP and value.name == _PUBLIC:
                 yield self._cluster_info(rows)
             yield self.of_namespace(kind, value)
@@ -198,7 +198,7 @@ class BootstrapObjects:
         )
 
     def _role(self, role: KubeObject) -> KubeObject:
-        # A ClusterRole and its binding have the same name, but uids are unique over all kinds.
+        # Derive the uid also from the kind: a ClusterRole and its binding have the same name, but need different uids.
         return role.with_metadata(self._identity_of(f"{role.kind}/{role.namespace}/{role.name}"))
 
     def _namespace_of(self, name: str) -> KubeObject:
@@ -210,7 +210,7 @@ class BootstrapObjects:
     def _identity_of(self, name: str) -> ObjectMeta:
         """Derived metadata: a stable uid, and the time of the log's first record as the creation time."""
         metadata: ObjectMeta = {"uid": ids.object_uid(_SOURCE, name, name), "resourceVersion": "1"}
-        # Another producer may have written any time.
+        # The first record may be of another producer, and its time may be unreadable.
         with contextlib.suppress(ValueError):
             metadata["creationTimestamp"] = times.to_seconds_text(times.from_text(self._began))
         return metadata

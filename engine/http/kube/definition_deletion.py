@@ -22,7 +22,7 @@ _TOGETHER: Final = 256
 async def delete_objects(
     definition: Resource, removal: Removal, plane: ControlPlane, write_api: WritePath
 ) -> None:
-    """Delete all objects of the kind whose definition ``removal`` deletes; none if the removal would be refused.
+    """Delete all objects of the kind whose definition ``removal`` deletes; do nothing if it would be refused.
 
     Raises StatusError: 409 if some of them remain, 403 if one is protected against deletion.
     """

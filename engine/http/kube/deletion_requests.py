@@ -1,4 +1,4 @@
-"""Deletions of objects by requests, with what depends on them."""
+"""Deletions of objects that clients request, and of the objects that depend on them."""
 
 from collections.abc import Callable
 from typing import Final
@@ -136,14 +136,14 @@ class DeletionRequests:
     async def _delete(
         self, resource: Resource, removal: Removal, current: KubeObject | None, *, dry_run: bool
     ) -> tuple[Written | Problem, bool]:
-        """Delete or mark an object; return the answer of the write API, and whether the object is deleted.
+        """Delete an object or mark it as terminating; return the write API's answer, and whether it is deleted.
 
-        ``current`` is the object as the views have it.
+        ``current`` is the object as it is in the views.
         """
         write_api, is_planned = self._mode.write_api, self._mode.is_planned
         if is_planned and removal.propagation is Propagation.FOREGROUND:
             removal = structs.replace(removal, propagation=Propagation.BACKGROUND)
-        # A plan consists of dry runs, but shows what a deletion causes.
+        # The requests of a plan are dry runs too, but a plan needs the further deletions that a deletion causes.
         if dry_run and not is_planned:
             answer = await write_api.change(removal, dry_run=True, source=CLIENT_SOURCE)
             return answer, _is_deletion(answer)

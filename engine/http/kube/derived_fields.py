@@ -106,7 +106,7 @@ class Showing:
 
 
 def _with_default_status(resource: Resource, value: KubeObject) -> KubeObject:
-    """The object; without a status, it gets the default of its definition."""
+    """The object; if it has no status, with the default status of its CustomResourceDefinition."""
     if resource.structure is None or value.at("status") is not None:
         return value
     default = object_at(resource.structure, "properties", "status").get("default")
@@ -122,9 +122,9 @@ _APPLIED: Final = msgspec.json.Decoder(list[_Applied])
 
 
 def _overridden(work: KubeObject) -> KubeObject:
-    """The work with its manifest changed by the overrides in its annotations, in which they are then sorted by name.
+    """The Work with the overrides in its annotations applied to its manifest; the annotations are sorted by policy.
 
-    If an override fails the manifest stays as it is; the work's condition shows the reason.
+    If an override fails, the manifest is unchanged, and the Work's condition shows the reason.
     """
     texts = work.annotations
     applied = {name: _APPLIED.decode(str(texts[name])) for name in works.APPLIED.values() if name in texts}

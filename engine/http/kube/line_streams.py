@@ -41,7 +41,7 @@ class Parts(Response):
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        # The response to HEAD has no body, so its client would wait for the end of the stream and get nothing.
+        # End a response to HEAD at once: it has no body, so its client would only wait until the stream ends.
         sending = asyncio.ensure_future(
             asyncio.sleep(0) if scope.get("method") == "HEAD" else self._send(send)
         )

@@ -50,7 +50,7 @@ async def _of_version(request: Request, catalogue: Catalogue, group: str, versio
     url_digest = request.query_params.get("hash", "")
     if url_digest not in ("", openapi.digest(content)):
         return Response(status_code=301, headers={"location": openapi.url(request.url.path, content)})
-    # A changed document has another hash.
+    # Clients may cache a URL with a hash forever: a changed document has another hash and URL.
     caching = "public, max-age=31536000, immutable" if url_digest else _UNCACHED
     return _response(request, content, _negotiated(request, _JSON), caching)
 

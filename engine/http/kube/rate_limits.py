@@ -16,9 +16,9 @@ _USERS_MAX: Final = 10_000
 class Limits(Struct, frozen=True, kw_only=True):
     """Limits per user and per watch.
 
-    A user may send ``burst`` requests at once and ``requests_per_second`` on average, and hold ``watches``
-    watches. A watch is ended when ``queue`` changes wait for its client, or one has waited for
-    ``queue_seconds``.
+    A user may send ``burst`` requests at once and ``requests_per_second`` on average, and may have ``watches``
+    open watches. A watch is ended when more than ``queue`` changes wait for its client, or changes have waited for
+    more than ``queue_seconds``.
     """
 
     requests_per_second: float = 400.0

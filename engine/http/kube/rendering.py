@@ -53,7 +53,7 @@ def line(event_type: str, resource: Resource, value: KubeObject, form: Form, now
 
 
 def bookmark(resource: Resource, form: Form, number: int, *, ends_list: bool = False) -> bytes:
-    """Return the line with the number from which a watch can be resumed; ``ends_list``: it follows the first list."""
+    """Return a line with the number from which a watch can be resumed; ``ends_list``: it ends the initial list."""
     metadata: ListMeta = {"resourceVersion": str(number)}
     if ends_list:
         metadata["annotations"] = {_INITIAL_END: "true"}
@@ -79,7 +79,7 @@ def _line(event_type: str, shown: object) -> bytes:
 def many(
     resource: Resource, values: Sequence[KubeObject], form: Form, now_ms: int, metadata: ListMeta
 ) -> tables.Table | ObjectList:
-    """Render a list as the body of a response; ``metadata`` holds its resourceVersion and continue token."""
+    """Render a list as the body of a response; ``metadata`` has the list's resourceVersion and continue token."""
     if form.table:
         return tables.table(
             resource,

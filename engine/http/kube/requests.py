@@ -42,7 +42,7 @@ _ACCEPTED: Final = (
     "application/*",
     "*/*",
 )
-"""Media types accepted by a real API server. All get JSON, which all clients can read."""
+"""Media types that a Kubernetes API server accepts; here the response is always JSON, which all clients can read."""
 _VERSIONS: Final = ("v1", "v1beta1")
 
 
@@ -97,7 +97,7 @@ def is_set(parameters: dict[str, str], name: str) -> bool:
 def query(request: Request) -> Query:
     """Parse the query parameters; raises StatusError."""
     if not request.scope["query_string"] and request.method != "PATCH":
-        return _NO_PARAMETERS  # most writes of controllers have none; an apply needs a field manager
+        return _NO_PARAMETERS  # not for PATCH: an apply without a field manager must be refused below
     raw_parameters = parameters_of(request)
     parameters = {name: value for name, value in raw_parameters.items() if value}
     for name, value in parameters.items():

@@ -38,7 +38,7 @@ _TOKEN_CHARS_MAX: Final = 4_096
 
 
 class Plane(Protocol):
-    """The objects of an API."""
+    """Reads of the kinds and objects of an API."""
 
     async def catalogue(self) -> Catalogue:
         """The kinds that are served now."""
@@ -219,7 +219,7 @@ class KubeApi:
             _check_options(options.of_watch(query.match, query.after, initial_events=query.initial_events))
             if request.headers.get("upgrade", "").lower() == "websocket":
                 # Watches over WebSockets are not served. After a 200, the client of fabric8 watches over HTTP at once;
-                # after a 503 it first repeats the request for minutes. It reads the body to its end, so it is empty.
+                # after a 503 it first repeats the request for minutes. It reads the whole body, so send an empty one.
                 return Response()
             return await self._watch(
                 resource, api_path, query, form, ObjectFilter(resource, query, api_path.name)
@@ -227,7 +227,7 @@ class KubeApi:
         if api_path.name:
             if wrong := requests.version_fault(query.resource_version):
                 raise status_objects.bad_request(wrong)
-            # Kubernetes waits 3 s for the version. Here the log has every version that any replica returned.
+            # Do not wait 3 s for the version as Kubernetes does: the log has every version that a replica returned.
             if query.is_versioned and int(query.resource_version) > (newest := await self._plane.newest()):
                 raise status_objects.version_too_large(query.resource_version, newest)
             value = await self._object(resource, api_path, is_fresh=query.resource_version != "0")

@@ -290,7 +290,7 @@ def _with_additions(
 
 
 def _followed(kind: object_tables.Kind) -> tuple[str, ...]:
-    """The kind itself, and the kinds with whose objects its bootstrap objects are created and deleted."""
+    """The names of the kind and of its kinds in ``SOURCES``, whose changes create or delete its bootstrap objects."""
     return (kind.of_change, *(source.of_change for source in bootstrap_objects.SOURCES.get(kind, ())))
 
 
@@ -372,7 +372,7 @@ def _object_changes(
             continue
         number, state = change.number, value
         if change.verb != changes.DELETED and value is not current:
-            # Not the number of the deletion: a watch that resumes from this change must still see the deletion.
+            # Set this change's number instead of the deletion's: a watch resumed from it must report the deletion.
             state = value.with_metadata({"resourceVersion": str(number)})
         elif change.verb != changes.DELETED:
             number = max(number, int(value.resource_version))

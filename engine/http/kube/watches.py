@@ -55,7 +55,7 @@ class Watching:
             raise status_objects.bad_request(wrong)
         since = int(query.resource_version or 0)
         if since > self._reads.log.last_number():
-            # The number may come from another replica, or from the views' process, which can be ahead.
+            # The client may have got the number from another replica, or from the views' process, which can be ahead.
             await self._reads.log.newest()
         checkpoint = self._reads.views.folded
         if since and (not changes.is_kept(since, checkpoint) or since > self._reads.log.last_number()):

@@ -33,13 +33,13 @@ from events.kube_objects import KubeObject
 _LARGE: Final = loop_share.LARGE_BYTES + 1
 _GENERATED_LETTERS: Final = 5
 _GENERATED_TRIES: Final = 8
-"""Number of names that are generated for one object, as in Kubernetes, if others have taken them."""
+"""Maximum number of names that are tried for an object with ``generateName``, if they are taken; as in Kubernetes."""
 
 _GENERATED_PREFIX_MAX: Final = 58
 
 
 class _Edits(NamedTuple):
-    """The edits that requests for one path can ask for."""
+    """Functions that return the edits of a PUT, a PATCH and a server-side apply, for one kind of path."""
 
     replacement: Callable[[Writer, KubeObject], RequestedEdit]
     patch: Callable[[Writer, str, object], RequestedEdit]
@@ -51,7 +51,7 @@ _OF_PARTS: Final = {
     **dict.fromkeys(STATUSES, _Edits(StatusReplacement, StatusPatch, StatusApplication)),
     SCALE: _Edits(ScaleReplacement, ScalePatch, ScaleApplication),
 }
-"""The edits of subresources; all others, such as ``finalize``, change whole objects."""
+"""Edits by subresource; requests for other subresources, such as ``finalize``, edit the whole object."""
 
 
 class WriteRequest(Struct, frozen=True, kw_only=True):

@@ -156,7 +156,7 @@ class WriteRequests:
         binding = await self._plane.get(resource, api_path.namespace, api_path.name)
         if binding is None:
             raise status_objects.not_found(resource, api_path.name)
-        # The read has caught up with versions that other replicas returned.
+        # The read above caught up with the log, so this server knows all versions that other replicas returned.
         writer = structs.replace(edit.writer, newest=self._plane.last_number())
         change, edited = binding_changes.read(resource, binding, structs.replace(edit, writer=writer))
         if not change.is_empty:

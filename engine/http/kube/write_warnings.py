@@ -41,7 +41,7 @@ _NAMING_KINDS: Final = {
     ),
     (APPS_GROUP, "WorkloadRebalancer"): "workloads",
 }
-"""The field of the spec that names objects by apiVersion and kind, by the API version and kind of the object."""
+"""By the kind of a policy or rebalancer: the field of its spec whose entries have an apiVersion and a kind."""
 
 _BUSY: Final = "plan: too many plans are running; try again"
 

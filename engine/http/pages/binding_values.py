@@ -126,7 +126,7 @@ def _most(binding: Binding) -> int:
 
 
 def bar_pixels(count: int, widest: int) -> int:
-    """The width of ``count`` replicas if ``widest`` replicas have the longest bar; at least 2 pixels unless it is 0."""
+    """Width in pixels of ``count`` replicas if ``widest`` replicas have the longest bar; at least 2 for a count > 0."""
     return max(BAR_PIXELS_MAX * count // max(widest, 1), 2) if count else 0
 
 

@@ -20,7 +20,7 @@ TEMPLATES: Final = Path(__file__).parent / "templates"
 _HTML: Final = "text/html"
 
 NOW: Final = {"number": None, "shown": None, "query": ""}
-"""The ``view`` of pages that show only the current state."""
+"""The template variable ``view`` of pages that show only the current state."""
 
 
 @cache

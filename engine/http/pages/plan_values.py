@@ -31,13 +31,13 @@ class Bar(Struct, frozen=True, kw_only=True):
 
 
 class Effects:
-    """One-sentence effects of the kept plans; that of a finished plan is computed only once."""
+    """The effect of each stored plan in one sentence; the effect of a finished plan is computed only once."""
 
     def __init__(self) -> None:
         self._by_id: dict[str, str] = {}
 
     def of(self, plans: Sequence[Plan]) -> list[tuple[Plan, str]]:
-        """Return all kept plans, each with its effect."""
+        """Return all of ``plans``, each with its effect."""
         finished = {plan.id for plan in plans if plan.state != State.RUNNING}
         texts = {plan.id: self._by_id.get(plan.id) or _effect(plan) for plan in plans}
         self._by_id = {plan_id: text for plan_id, text in texts.items() if plan_id in finished}
@@ -106,7 +106,7 @@ def _bar(cluster: str, change: predictions.WorkloadChange, most: int) -> Bar:
     before, after = change.before.get(cluster, 0), change.after.get(cluster, 0)
     text = f"{before} → {after}" if before != after else str(after)
     if not before and not after:
-        # A kind without replicas, such as a ConfigMap.
+        # The object has no replicas, for example a ConfigMap.
         is_kept = cluster in change.before and cluster in change.after
         text = "stays" if is_kept else "gone" if cluster in change.before else "new"
     return Bar(
@@ -119,7 +119,7 @@ def _bar(cluster: str, change: predictions.WorkloadChange, most: int) -> Bar:
 
 
 def _needed(result: drills.Result) -> str:
-    """The needs of missing replicas, as text; empty if all of them stay assigned to failed clusters."""
+    """The resources, or else a cluster, that missing replicas need; empty if all stay assigned to failed clusters."""
     capacity = ", ".join(f"{name} {text}" for name, text in result.needed.items())
     is_unassigned = any(workload.unassigned for workload in result.suffering)
     return capacity or ("a cluster that the policies allow" if is_unassigned else "")

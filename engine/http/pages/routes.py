@@ -36,7 +36,7 @@ _EXPLAINED_AT_ONCE_RECORDS: Final = 20_000
 """In logs up to this length a binding's page includes its explanation; in longer ones that would take too long."""
 
 _STATE_PARAMETERS: Final = frozenset({"asOf", "continue"})
-"""Parameters that links to another state of a page do not keep, unlike its filters."""
+"""Query parameters that are left out of links to another state of a page; the page's filters stay in them."""
 
 
 class _Feed(Struct, frozen=True):

@@ -37,7 +37,7 @@ FAILURES_BYTES_MAX: Final = 1 << 20
 
 _NANOS: Final = 1_000_000
 _LOOK_BACK: Final = 2_000
-"""How many records before a sequence number are searched for a step at first."""
+"""Number of records before a sequence number in which a step is searched; doubled until one is found."""
 
 
 class PlanRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -191,7 +191,7 @@ class _Plans:
                     time_ms = data.time_ms
             if time_ms is not None:
                 return time_ms
-            # Larger portions, since many inputs, or the outputs of a large step, may follow the last step.
+            # Search larger portions: many inputs, or the outputs of a large step, may follow the last step.
             end, portion = start, portion * 2
         raise RefusalError(400, "asOf", "no step is recorded before this number", "use a later number")
 
@@ -238,7 +238,7 @@ def _decoded(body: bytes) -> PlanRequest:
 
 
 def _check_times(plan_request: PlanRequest) -> None:
-    """Raise RefusalError if a failure is outside of the predicted time: it would have no effect, or begin at once."""
+    """Raise RefusalError if a failure begins before or after the predicted time: a later one would have no effect."""
     for index, failure in enumerate(plan_request.failures):
         if not 0 <= failure.after_ms <= plan_request.horizon_ms:
             raise RefusalError(

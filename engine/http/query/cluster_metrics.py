@@ -1,4 +1,4 @@
-"""Metrics of clusters named as in Karmada, so that its dashboards and alerts show them."""
+"""Metrics of clusters, under Karmada's metric names, so that Karmada's dashboards and alerts work with them."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -11,7 +11,7 @@ from projections.clusters import Cluster
 _LABEL: Final = "member_cluster"
 _NANO: Final = 10**9
 _UNITS: Final = {"memory": "bytes", "cpu": "number", "pods": "number"}
-"""Unit in a metric's name by resource; CPUs and pods are counted."""
+"""The unit that a metric's name contains, by resource; for CPUs and pods it is ``number``."""
 
 
 def of_clusters(clusters: Iterable[Cluster]) -> list[Metric]:

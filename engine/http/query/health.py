@@ -19,7 +19,7 @@ from engine.log.port import LogError
 from events import topics
 from projections import clusters, query
 
-# Times of creation would double the series of every counter and histogram.
+# The series ``_created`` would double the number of series of every counter and histogram.
 disable_created_metrics()
 _PROCESS: Final = ProcessCollector(registry=None)
 """Processor time, memory and open files of this process, under the names that every exporter uses."""

@@ -54,7 +54,7 @@ def route(reads: ReadSide) -> Route:
 
 
 class _Feed(CountedResponse, EventSourceResponse):
-    """A live feed; it is one of the ``readers`` while it is sent."""
+    """The response of a live feed; it is counted in ``readers`` while it is sent."""
 
     def __init__(self, events: AsyncGenerator[ServerSentEvent], readers: set[Response]) -> None:
         super().__init__(events, ping=_PING_SECONDS)  # pyright: ignore[reportUnknownMemberType]

@@ -22,7 +22,7 @@ Labels = Annotated[
     str, Meta(max_length=1024, description="conditions on labels: app=web,tier in (gold,silver),!old")
 ]
 Topic = Annotated[str, Meta(extra_json_schema={"enum": ["", *topics.TOPICS]})]
-"""A topic's name, empty for all topics; ``record_pages.check_topic`` refuses others with their names."""
+"""A topic's name, empty for all topics; ``record_pages.check_topic`` refuses an unknown name and lists the topics."""
 
 Number = Annotated[int, Meta(ge=0, le=2**62)]
 

@@ -18,7 +18,7 @@ _Answer = TypeVar("_Answer")
 _Item = TypeVar("_Item")
 _NUMBER_DIGITS_MAX: Final = 18
 _CLOCK_DIFFERENCE_MS: Final = times.MINUTE_MS
-"""How far the clock of a client may be ahead."""
+"""How far a client's clock may be ahead of this server's clock, in milliseconds."""
 _POSITION: Final = re.compile(r"(\w{1,32})/([0-9]{1,6})/([0-9]{1,18})", re.ASCII)
 
 

@@ -169,7 +169,7 @@ class Events:
         if wrong := requests.version_fault(query_.resource_version):
             raise status_objects.bad_request(wrong)
         log, since = self._reads.log, int(query_.resource_version or 0)
-        # The number may come from another replica, or from the views' process, which can be ahead.
+        # The client may have got the number from another replica, or from the views' process, which can be ahead.
         if since > log.last_number() and since > await log.newest():
             raise status_objects.expired()
         if len(self._watchers) >= _WATCHERS_MAX:
@@ -276,7 +276,7 @@ def _of_client(event: KubeObject, api_version: str) -> KubeObject:
 
 
 def _has_events(record: StoredRecord) -> bool:
-    """Return False if no Event is derived from a record, so that large records, as of policies, are not decoded."""
+    """Whether Events may be derived from a record; large records without Events, such as policies, are not decoded."""
     if record.topic == topics.POLICIES:
         return record.key.startswith(QUOTAS)
     return record.topic not in _WITHOUT_EVENTS
@@ -328,7 +328,7 @@ def _keys(rows: Rows, namespace: str, fits: ObjectFilter) -> list[str]:
 
 
 def _own_keys(rows: Rows, kind: str, namespace: str, name: str) -> list[str]:
-    """The timeline keys of an object of a kind of Karmada; none for other kinds, which are templates."""
+    """The timeline keys of an object of one of Karmada's kinds; none for other kinds, whose objects are templates."""
     if kind in _BOUND:
         return [f"{namespace}/{name}" if kind == _BOUND[0] else name]
     if kind == "Cluster":

@@ -168,7 +168,7 @@ class MemberPlane(SnapshotPlane):
         if resource.qualified == "secrets" and value.at("type") == TOKEN_SECRET:
             value = self._showing.with_token(value, self.name)
         elif resource.qualified == custom_kinds.DEFINITIONS:
-            # The status repeats the names, also those that are defaults.
+            # Set defaults first: the status repeats the names of the spec, including names set by default.
             value = custom_kinds.established(built_in_defaults.with_defaults(value))
         elif resource.qualified == "persistentvolumeclaims":
             value = child_objects.bound_claim(value)
@@ -198,9 +198,9 @@ class MemberPlane(SnapshotPlane):
         return resource
 
     async def _propagations(self, workloads: list[Workload]) -> dict[str, marks.Propagation]:
-        """Return, by workload key, the facts for the labels and annotations that the control plane sets on a workload.
+        """Return, by workload key, the data from which ``domain.marks`` derives a workload's labels and annotations.
 
-        ``domain.marks`` derives the labels and annotations from these facts. Workloads that the control plane has
+        These are the labels and annotations that the control plane sets. Workloads that the control plane has
         released are left out.
         """
         versions_run = {workload.key: workload.known for workload in workloads if not workload.preserved}
@@ -247,7 +247,7 @@ class MemberPlane(SnapshotPlane):
         ]
 
     async def _replica_sets(self, state: MemberState) -> list[KubeObject]:
-        # With defaults: kubectl finds the current ReplicaSet by comparing its template with the Deployment's.
+        # Set defaults: kubectl finds the current ReplicaSet by comparing its template with the Deployment's.
         return [
             built_in_defaults.with_defaults(value)
             for workload in list(state.workloads.values())

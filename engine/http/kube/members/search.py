@@ -94,9 +94,9 @@ class Registries:
     async def _selected(
         self, members: MemberPlanes, api_path: ApiPath
     ) -> AsyncGenerator[tuple[str, MemberPlane, Resource, set[str]]]:
-        """Yield the clusters in which registries select objects of a kind, with the kind and these namespaces.
+        """Yield each cluster in which registries select objects of a kind, with its plane, the kind, and namespaces.
 
-        An empty namespace means all.
+        Objects in these namespaces are selected; an empty namespace means all namespaces.
         """
         for cluster in self._clusters.names():
             plane = members.plane(cluster)

@@ -37,8 +37,8 @@ class SnapshotPlane(abc.ABC):
     """Reads of objects; each read takes a snapshot of all objects of the kind."""
 
     def __init__(self, began_ms: int) -> None:
-        # Numbers must not repeat those of an earlier process: its clients resume their watches and write with them.
-        # They are below the microseconds of the clock, as long as fewer than 1,000 objects change in a millisecond.
+        # Begin above all numbers of an earlier process, with which its clients resume watches and write. The time in
+        # microseconds is above them, unless 1,000 objects changed per millisecond.
         self._last_number = began_ms * 1_000
         self._last: dict[str, Snapshot] = {}
         self._newest: dict[str, tuple[int, float]] = {}
@@ -133,27 +133,27 @@ class SnapshotPlane(abc.ABC):
             name = self._key(value)
             old = before.items.get(name)
             if old is None or old[1].without_metadata("resourceVersion") != value:
-                # A number for each change: a watch that ends between two of them is resumed with the next one.
+                # Number each change: if a watch ends between two changes, it is resumed with the second one.
                 number += 1
                 items[name] = (number, value.with_metadata({"resourceVersion": str(number)}))
             else:
                 # Keep the old object instead of the equal new one, so that snapshots share unchanged objects in memory.
                 items[name] = old
-        # Deletions come after the changes; a snapshot without changes has a new number too.
+        # All deletions together have one number, after those of changes. A snapshot without changes has a new one too.
         if number == self._last_number or len(before.items.keys() - items.keys()) > 0:
             number += 1
         self._last_number = number
         self._newest[kind] = (number, began_s)
         states = self._states.setdefault(kind, deque(maxlen=_STATES_KEPT))
-        # Only different states are kept: watches take a snapshot of each kind several times a second, and a client
-        # of a quiet kind resumes its watch after minutes.
+        # Store only states that differ: watches take a snapshot of each kind several times a second, and a client may
+        # resume its watch of a kind that rarely changes after minutes.
         if not states or items != before.items:
             self._last[kind] = Snapshot(items)
             states.append((number, self._last[kind]))
         return number, self._last[kind]
 
     def remembered(self, resource: Resource, number: int) -> Snapshot | None:
-        """The objects of a kind when this number was the newest; None if they are no longer kept."""
+        """The objects of a kind as they were when ``number`` was the newest number; None if no longer stored."""
         if number > self._last_number:
             return None
         later = Snapshot({})
@@ -165,7 +165,7 @@ class SnapshotPlane(abc.ABC):
         return None
 
     def states_after(self, resource: Resource, number: int) -> list[tuple[int, Snapshot]]:
-        """Return the states that are kept and followed the one with this number, oldest first."""
+        """Return the stored states with higher numbers than ``number``, oldest first."""
         states = self._states.get(_kind_of(resource), ())
         return [state for state in states if state[0] > number]
 

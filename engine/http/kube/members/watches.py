@@ -92,9 +92,10 @@ class MemberWatches:
     def _states(
         self, resource: Resource, before: int, newest: tuple[int, Snapshot]
     ) -> Iterable[tuple[int, Snapshot]]:
-        """Return the states after the number ``before``, the newest one last; from 0 it is the only one.
+        """Return the states after the number ``before``, the newest one last; if ``before`` is 0, only the newest.
 
-        A client may wait for the version that its write has returned, even if the object has changed again since.
+        Older states are needed: a client may wait for the version that its write returned, although the object has
+        changed again since.
         """
         after = self._plane.states_after(resource, before) if before else []
         return [*(state for state in after if state[0] < newest[0]), newest]
@@ -105,8 +106,8 @@ def _changes(
 ) -> list[tuple[str, KubeObject]]:
     """Return the differences of two snapshots with these numbers, as watch events with a type and an object.
 
-    A watch that is resumed from the version of one of them reports all events after it. Therefore deletions come first,
-    with the version ``before``; only if nothing follows, the last one has the version ``number``.
+    A watch that is resumed from the version of an event must report all later events. Therefore deletions come first,
+    with the version ``before``; if no change follows the deletions, the last deletion has the version ``number``.
     """
     deleted = {
         name: value for name, (_, value) in known.items() if name not in now or now[name][1].uid != value.uid

@@ -1,8 +1,8 @@
 """Write requests of a simulated member's API, carried out by the member and recorded in the log.
 
-An unmanaged object is recorded whole. Of a managed object, only the parts that the member owns are recorded:
-labels and annotations that the control plane does not set, a status, and the replicas if the template leaves them
-to members (``engine.simulation.unmanaged``). A deletion follows the propagation policy of its request.
+An unmanaged object, one that the control plane does not propagate, is recorded whole. Of a managed object, only the
+parts that the member owns are recorded: labels and annotations that the control plane does not set, a status, and the
+replicas if the template leaves them to members. A deletion follows the propagation policy of its request.
 """
 
 import asyncio
@@ -214,7 +214,7 @@ class MemberWrites:
     def _deletions_of_kind(
         self, resource: Resource, ref: shapes.WorkloadRef
     ) -> list[clusters.MemberObjectDeleted]:
-        """Return the deletions of the objects whose kind a definition serves, which is deleted; none for other objects.
+        """Return the deletions of all custom objects whose definition is ``ref``; none if ``ref`` is no definition.
 
         Raises StatusError (409) if some of these objects have finalizers.
         """
@@ -330,7 +330,7 @@ def _written_unmanaged(
     """Return the event that writes an unmanaged object; without ``has_status`` the status of ``item`` is kept."""
     before: Json = {} if item is None else msgspec.json.decode(item.manifest, type=dict[str, object])
     status = value.at("status") if has_status else before.get("status")
-    # With the defaults that readers see: the next edit begins with them, and they must not be a new generation.
+    # Store the defaults: readers see them, so the next edit contains them, which must not make a new generation.
     whole = object_changes.manifest(built_in_defaults.with_defaults(value))
     manifest: Json = msgspec.json.decode(whole, type=dict[str, object])
     written = KubeObject({**manifest, "status": status} if status else manifest)
