@@ -179,7 +179,8 @@ class Shadow:
     def compare_again(self, decision: Decided) -> observations.DecisionCompared | None:
         """Return a new comparison of an unexplained decision, or the old one if the states before it are forgotten.
 
-        None if it was compared again before. Clusters and bindings have different watches, so a cause may arrive late.
+        None if it was compared again before. Changes of clusters and of bindings come by different watches, so a
+        decision may arrive before its cause.
         """
         doubtful = self._doubtful.pop(decision, None)
         if doubtful is None:
@@ -296,7 +297,7 @@ class Shadow:
         """Yield the states on which a decision may have been based, the likeliest first."""
         basis, first_write, final = versions[at].binding, versions[at + 1], versions[-1].binding
         states = [state for state in self._snapshots if state.version <= final.version]
-        # A change of a cluster long after the basis may have caused the decision: divide at the first write.
+        # Divide the states at the first write, not at the basis: a later change of a cluster may be the cause.
         before = [state for state in states if state.version < first_write.binding.version]
         after = states[len(before) :]
         newest = _State(basis.scheduling_input(), basis.version, before[-1], first_write.restrictions)
@@ -335,7 +336,7 @@ class Shadow:
 
 
 def decided(compared: observations.DecisionCompared) -> Decided:
-    """Return the decision that was compared."""
+    """Return the identity of the decision that was compared."""
     return compared.kind, compared.namespace, compared.name, compared.version
 
 
