@@ -1,4 +1,4 @@
-"""Audit of a log: decide every recorded step again with this release, also with changed policies, and compare.
+"""Audit of a log: decide every recorded step again with this release, optionally with changed policies, and compare.
 
 Each step is decided from the state after the recorded steps before it, so a differing decision does not make later
 decisions differ. For this, each shard has two folds: one applies the recorded steps, the other decides. After a step
@@ -86,8 +86,8 @@ async def audit(
         recorded, taken = step.recorded, step.recorded.taken
         number = recorded.record.number
         second = cast("shard_fold.ShardFold", step.second)
-        # With changed policies, the second fold may have more or fewer queued keys than the first. Choose its budget
-        # of keys so that as many keys are queued in both folds after this step.
+        # With changed policies, the second fold may have more or fewer queued keys than the first. Choose how many
+        # keys it decides so that both folds have equally many queued keys after this step.
         budget = max(0, taken.processed + second.queued - step.fold.queued)
         decided = second.decide(step.facts, taken.time_ms, budget, term=taken.term)
         step.fold.replay(step.facts, taken, recorded.record.value, recorded.data)

@@ -41,12 +41,12 @@ class _CandidateOutput(Struct, frozen=True, gc=False):
 
 
 class RecordOrigins:
-    """Checks all records. ``findings`` are errors, ``notes`` are foreign records without effect.
+    """Checks all records. ``findings`` are errors; ``notes`` are mostly foreign records without effect.
 
     Only outputs and steps of ``shards`` are checked; outputs whose id names no shard are checked with shard 0. Steps
-    with a sequence number above ``until`` are not proved, so their outputs are not findings. ``starts`` has the chains
-    of the shards before the first record read (default: empty); outputs of steps in these chains are not checked.
-    ``unnumbered`` says why outputs of the last steps may have no sequence numbers; empty if all have them.
+    with a sequence number above ``until`` are not proved, so their outputs are not findings. ``starts`` has, by shard,
+    the chain of steps before the first record that is read (default: no steps); the outputs of these steps are not
+    checked. ``unnumbered`` says why outputs of the last steps may have no sequence numbers; empty if all have them.
     """
 
     unnumbered = ""
