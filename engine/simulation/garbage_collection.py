@@ -1,6 +1,6 @@
 """Deletions in a member, and its garbage collector, which deletes objects whose owners were deleted.
 
-A namespace that is being deleted stays until the last object in it has no finalizer.
+A namespace that is being deleted stays as long as an object in it has a finalizer.
 
 The collector handles only objects that clients wrote; derived objects, such as pods, disappear with the objects from
 which they are derived. The collector's writes are recorded like those of clients.

@@ -6,7 +6,7 @@ from engine.simulation.state import MemberState
 
 
 def record(state: MemberState, key: str, owners: Iterable[str]) -> None:
-    """Record the keys of an object's owners, and queue the object for a check."""
+    """Record the keys of an object's owners, and queue the object for the garbage collector."""
     _forget_owners(state, key)
     for owner in owners:
         state.owned.setdefault(owner, {})[key] = None
@@ -15,7 +15,7 @@ def record(state: MemberState, key: str, owners: Iterable[str]) -> None:
 
 
 def forget(state: MemberState, key: str) -> None:
-    """Forget a deleted object; queue its dependents and owners for a check, as owners may wait for its deletion."""
+    """Remove a deleted object; queue its dependents, and owners that may wait for its deletion, for the collector."""
     state.to_collect.pop(key, None)
     state.to_collect.update(state.owners.get(key, {}))
     _forget_owners(state, key)
@@ -23,7 +23,7 @@ def forget(state: MemberState, key: str) -> None:
 
 
 def touch(state: MemberState, key: str) -> None:
-    """Queue the dependents of an object, or of its pods, for a check, since the owner may no longer exist."""
+    """Queue the dependents of an object, and of its pods, for the garbage collector: the owner may no longer exist."""
     if state.owned and (owned := state.owned.get(key)):
         state.to_collect.update(owned)
 

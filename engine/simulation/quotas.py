@@ -50,7 +50,7 @@ def count(state: MemberState, namespace: str, template: Template, pods: int) -> 
 
 
 def touch(state: MemberState, namespace: str) -> None:
-    """Queue a report of the quotas of a namespace after the creation or removal of an object that they may count."""
+    """Queue a report of the quotas of a namespace; an object that they may count was created or removed."""
     if state.quotas and (limited := state.quotas.get(namespace)) is not None:
         state.dirty.update(dict.fromkeys(key for key in limited.quotas if key in state.workloads))
 
@@ -90,14 +90,14 @@ def free(state: MemberState) -> Iterator[clusters.NamespaceQuota]:
 
 
 def settle(state: MemberState, workload: Workload) -> None:
-    """Record that a workload has all its pods."""
+    """Record that a workload has all its pods: it no longer waits for quotas to allow some."""
     limited = state.quotas.get(workload.ref.namespace)
     if limited is not None:
         limited.short.pop(workload.key, None)
 
 
 def defer(state: MemberState, workload: Workload) -> None:
-    """Create the missing pods of a workload in the next turn in which quotas allow them."""
+    """Queue a workload whose pods quotas refused: the next turn creates the pods that quotas then allow."""
     limited = state.quotas[workload.ref.namespace]
     limited.short[workload.key] = None
     limited.is_freed = True
@@ -193,7 +193,7 @@ def status(state: MemberState, namespace: str, quota: Quota) -> _Status:
 
 
 def _excess(name: str, uses: Mapping[str, int | None], used: dict[str, int], quota: Quota) -> str:
-    """Return Kubernetes' message if the uses of one more object exceed a quota; empty if they do not."""
+    """Return Kubernetes' message if one more object, which uses the amounts ``uses``, exceeds a quota; else empty."""
     over = {
         resource: use for resource, use in uses.items() if use and used[resource] + use > quota.hard[resource]
     }

@@ -26,7 +26,7 @@ class Step(NamedTuple):
 
 
 def is_ordered(workload: Workload) -> bool:
-    """Whether former and current pod templates share one range of slots, as in a StatefulSet."""
+    """Whether pods of former and of current templates share one range of slots, as in a StatefulSet."""
     return workload.ref.kind in strategies.ORDERED
 
 
