@@ -54,7 +54,7 @@ class PlannedWrites:
     async def change(
         self, mutation: Mutation, *, source: str, dry_run: bool = False, body_bytes: int = 0
     ) -> Written | Problem:
-        """Compute one mutation; ``dry_run`` makes no difference. Raises StatusError if it is refused."""
+        """Compute one mutation and collect its records; ignore ``dry_run``. Raises StatusError if it is refused."""
         del dry_run
         answer = await self._execution.computed(mutation, source, body_bytes)
         if isinstance(answer, Written):
