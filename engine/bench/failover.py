@@ -2,8 +2,8 @@
 
 It runs the whole process: log with full sync, worker, members and views. Workloads are divided into groups.
 Each group has ten clusters of its own; the first of them fails (gets a NoExecute taint). The benchmark runs first with
-a tenth of the bindings, to show how the time grows. The baseline is the time per binding to apply all bindings, in the
-same run.
+a tenth of the bindings, to show how the time grows. The baseline is the time per binding that the first scheduling of
+all bindings took, in the same run.
 """
 
 import asyncio
