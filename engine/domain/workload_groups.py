@@ -25,7 +25,7 @@ class WorkloadAffinityTerm(
 
 
 class WorkloadAffinity(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Groups of workloads that share all their clusters, or none."""
+    """Forms groups of workloads that share all clusters (``affinity``) or no cluster (``anti_affinity``)."""
 
     affinity: WorkloadAffinityTerm | None = None
     anti_affinity: WorkloadAffinityTerm | None = None
@@ -90,13 +90,13 @@ class GroupClusters:
         self._others_of_new = None
 
     def restricts(self, own: AbstractSet[str]) -> bool:
-        """Whether the group restricts a binding with the clusters ``own``: it does if another binding has clusters."""
+        """Whether the group restricts a binding with the clusters ``own``: another of its bindings has clusters."""
         return self._placed > bool(own)
 
     def others(self, own: AbstractSet[str]) -> tuple[str, ...]:
-        """Return the clusters of the other bindings of a binding with the clusters ``own``, sorted by name.
+        """Return the clusters of the group's other bindings, sorted by name; one binding has the clusters ``own``.
 
-        If the group is apart, any other binding has these clusters, otherwise all others that have clusters.
+        If ``is_apart``, these are the clusters of any other binding, otherwise only those that all others share.
         """
         if own:
             return self._others(own)
