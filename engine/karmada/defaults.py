@@ -28,7 +28,7 @@ def with_defaults(
 ) -> KubeObject:
     """Return the object with defaults; templates and malformed objects are unchanged.
 
-    ``now_ms`` becomes the time of NoExecute taints without one; if it is None, a Cluster gets only fixed defaults.
+    ``now_ms`` becomes the time of NoExecute taints without one; if it is None, Clusters get no defaults.
     ``tolerated`` has the toleration times that are added to policies.
     """
     kind, type_name = value.kind, _TYPES.get(value.type_meta)
@@ -80,7 +80,7 @@ def _static(value: Json, name: str) -> Json:
 
 
 def _selected(value: KubeObject) -> KubeObject:
-    """Set the namespace of selectors that have none to that of the policy; cluster-scoped policies stay unchanged."""
+    """Set the namespace of selectors without one to the policy's namespace; cluster-scoped policies stay unchanged."""
     namespace = value.namespace
     selectors = as_list(value.at("spec", "resourceSelectors"))
     if selectors is None or not namespace:
