@@ -1,8 +1,8 @@
 """ReplicaInterpreter objects (config.reballast.io/v1alpha1), which declare how a custom kind is read.
 
 All parts but the kind are optional: paths of replicas, requests and pod specs, the health rule, status values to
-aggregate over the clusters, dependencies, and fields retained by members. Paths of replicas and requests
-and retained fields are dotted names from the root (``spec.size``); all other paths are JSON paths.
+aggregate over the clusters, dependencies, and fields retained by members. Paths of replicas,
+requests and retained fields are dotted names from the root (``spec.size``); all other paths are JSON paths.
 """
 
 from collections.abc import Iterator
