@@ -43,10 +43,10 @@ def same(old: KubeObject, new: KubeObject) -> bool:
 
 
 def _fill(fields: Json, below: Mapping[str, _Fill] = _NO_FIELDS) -> _Fill:
-    """Return a function that adds those of ``fields`` that an object lacks, and then the defaults of nested objects.
+    """Return a function that adds missing ``fields`` to an object, and then sets the defaults of nested objects.
 
-    ``below`` maps field names to functions. Each is applied to the object in its field, or to each object in the list
-    there.
+    ``below`` maps field names to functions. Each function is applied to the object in the field, or to each object in
+    the field's list.
     """
 
     def filled(value: Json) -> Json:
@@ -238,7 +238,7 @@ def _service(spec: Json) -> Json:
 
 
 def _scaling(*policies: tuple[str, int], **fields: object) -> _Fill:
-    """Return a function for the scaling rules of one direction; a policy is a type and a value, for 15 seconds."""
+    """Return a function that sets the default scaling rules of one direction; a policy is its type and its value."""
     listed = [{"type": name, "value": value, "periodSeconds": 15} for name, value in policies]
     return _fill({"selectPolicy": "Max", "policies": listed, **fields})
 

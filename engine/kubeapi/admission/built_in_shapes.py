@@ -113,7 +113,7 @@ def shown(value: KubeObject) -> KubeObject:
 
 
 def quality_of_service(pod: Json) -> str:
-    """Return the quality of service by a pod's spec; pod-level resources take precedence over those of containers."""
+    """Return the QoS class for a pod's spec; pod-level resources take precedence over those of containers."""
     consumers = (*objects_at(pod, "containers"), *objects_at(pod, "initContainers"))
     requested, limited = Counter[str](), Counter[str]()
     is_limited = True

@@ -74,13 +74,13 @@ def stored(resource: Resource) -> Resource:
 
 
 def to_served(resource: Resource, value: KubeObject) -> KubeObject:
-    """Convert a stored object to the requested version."""
+    """Convert a stored object to the version of ``resource``."""
     conversion = _CONVERSIONS.get((resource.api_version, resource.kind))
     return value if conversion is None else conversion.to_served(value)
 
 
 def to_stored(resource: Resource, value: KubeObject) -> KubeObject:
-    """Convert an object of the requested version to its stored form; raises ConversionError."""
+    """Convert an object in the version of ``resource`` to its stored form; raises ConversionError."""
     conversion = _CONVERSIONS.get((resource.api_version, resource.kind))
     if conversion is None:
         return value

@@ -157,7 +157,7 @@ def established(definition: KubeObject) -> KubeObject:
         ),
     ]
     versions = objects_at(spec, "versions")
-    # A definition of another producer may have versions without a name.
+    # Definitions from other producers are not validated, so versions may have no name.
     stored = [version["name"] for version in versions if version.get("storage") is True and "name" in version]
     status = {"acceptedNames": spec.get("names", {}), "conditions": conditions, "storedVersions": stored}
     return definition.with_fields({"status": status})

@@ -33,7 +33,7 @@ def since(stamp: object, now_ms: int) -> str:
 
 
 def duration(seconds: int) -> str:
-    """Format a duration; -1 second counts as 0 because clocks differ, smaller values are ``<invalid>``."""
+    """Format a duration; -1 second is shown as 0 because clocks differ, smaller values as ``<invalid>``."""
     if seconds < -1:
         return "<invalid>"
     seconds = max(seconds, 0)

@@ -108,7 +108,7 @@ def count(path: str) -> Reading:
 
 
 def since(path: str, absent: str = ages.UNKNOWN) -> Reading:
-    """Cell function: the age of the timestamp at a path, or ``absent``."""
+    """Cell function: the age of the timestamp at a path; ``absent`` without a timestamp."""
     return lambda value, now: ages.since(at(value, path), now) if at(value, path) else absent
 
 
