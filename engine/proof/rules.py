@@ -123,7 +123,7 @@ _CHANGED_TYPES: Final = catalogue.types_of(policies.PolicyApplied, decisions.Bin
 
 
 def _with_data(record: StoredRecord, envelope: records.Envelope, data: shapes.Event) -> StoredRecord:
-    """Return the record with other data, in CloudEvents' binary mode; the checksum stays as the step declared it."""
+    """Return the record with other data, in CloudEvents' binary mode, but with its checksum, which steps declare."""
     return records.StoredRecord(
         record.topic,
         record.partition,
