@@ -77,7 +77,7 @@ class GroupIndex:
                 del self._groups[group]
 
     def restrictions(self, binding: ObservedBinding) -> GroupRestrictions:
-        """Return the clusters that other bindings in this binding's groups exclude, and those that they require."""
+        """Return the clusters that other bindings in this binding's groups exclude, and those they limit it to."""
         restrictions = NO_RESTRICTIONS
         for group in _groups_of(binding):
             known = self._groups.get(group)
