@@ -54,7 +54,7 @@ class Replica:
 
 
 async def run_part(name: str, running: Awaitable[None]) -> None:
-    """Await a part and log its name with the error if it fails, because that stops all other parts."""
+    """Await a part; if it fails, log its name with the error, because the failure stops all other parts."""
     try:
         await running
     except Exception:

@@ -56,7 +56,7 @@ class Keys(Struct, frozen=True, kw_only=True):
 
     @property
     def fingerprint(self) -> str:
-        """Hash that identifies the keys. It reveals nothing about the secret ones, which are long and random."""
+        """Hash that identifies the keys. It reveals nothing about the secret keys, which are long and random."""
         return hashlib.sha256(msgspec.json.encode((self.certificate, self.key, self.token))).hexdigest()
 
 

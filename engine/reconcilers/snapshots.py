@@ -29,7 +29,7 @@ from events import chain, release, topics
 from events.validation import verdicts
 
 FORMAT: Final = 23
-"""Increase it when the stored state changes without a new release."""
+"""Format of stored snapshots. Increase it if the encoding of the state changes without a new release."""
 
 _DIGEST_BYTES: Final = 16
 _COMPRESSION: Final = 1

@@ -1,4 +1,4 @@
-"""The owner of shards: takes turns and commits each turn's decisions in one append.
+"""The owner of shards: takes turns and commits the decisions of each turn together.
 
 In a turn every shard folds new facts and its own new inputs; shards with something to decide take a step. The
 clock is read here and enters the step as its time. Memory is a cache of the log: if a turn does not complete
@@ -128,7 +128,7 @@ class Worker:
         self.facts = aligned[0][1] if aligned else Facts()
         self.folds = sorted((fold for fold, _ in aligned), key=_shard_of)
         adopted = [fold for fold in self.folds if fold.state.shard in steps]
-        # Shielded: a cancelled commit has an unknown outcome. ``_is_in_sync`` stays False until it is known.
+        # Shielded: a cancelled commit has an unknown outcome. ``_is_in_sync`` is False until it is known.
         with anyio.CancelScope(shield=True):
             await self._owner.commit([(fold.state.shard, steps[fold.state.shard]) for fold in adopted])
         self._is_in_sync = True

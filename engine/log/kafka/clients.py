@@ -128,7 +128,8 @@ class SharedProducer:
     async def drop(self, failed: Producer) -> None:
         """Drop a producer that lost a batch.
 
-        Its sequence numbers in the batch's partition have a gap, so brokers would refuse the next batch there.
+        The producer's sequence numbers in the batch's partition have a gap, so brokers would refuse the next batch
+        there.
         """
         if failed is self._producer:
             self._producer = None

@@ -307,7 +307,7 @@ class KafkaLog:
             await asyncio.to_thread(extent_file.put, state, rows)
             self._sequence.mark_written(len(rows))
         except extents.UnwritableError as error:
-            # The file is only a cache: continue with the extents in memory and write them with the next ones.
+            # The file is only a cache: continue with the extents in memory and write them with later extents.
             _log.warning("sequence not saved", error=str(error))
         finally:
             self._is_putting = False

@@ -1,6 +1,6 @@
 """The process of the plans: it keeps the engine as of a sequence number, and forks itself for each question.
 
-The log is only read. Between questions there is no event loop and no thread, so that forking is safe.
+It only reads the log. Between questions it has no event loop and no other thread, so that forking is safe.
 """
 
 import asyncio

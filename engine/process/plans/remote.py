@@ -51,7 +51,7 @@ class PlanProcesses:
         self._statuses = statuses
         self._idle_s = idle_s
         self.keeper: Keeper | None = None
-        # A lock for threads: ``predict`` starts the process in worker threads, because that blocks.
+        # A lock for threads: ``predict`` starts the process in worker threads, because a start blocks.
         self._lock = threading.Lock()
 
     async def predict(self, question: Question, progress: Callable[[int], None]) -> bytes:
