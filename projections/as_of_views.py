@@ -45,7 +45,7 @@ class AsOfViews:
         exact = [projector_kept for projector_kept in earlier if projector_kept.folded == number]
         if exact:
             return exact[0]
-        # Advance an earlier as-of view if there is one. Otherwise a new one is needed: close the one that
+        # Advance an earlier as-of view if there is one. Otherwise a new view is needed: close the view that
         # was advanced least recently.
         while len(self._kept) >= _VIEWS_MAX and not earlier:
             await _close(self._kept.pop(0))

@@ -97,7 +97,7 @@ class Binding(domain.Binding, kw_only=True, array_like=True):
     def conflict_resolution(self) -> str:
         """The treatment of an object that exists in a member already: ``Overwrite`` or ``Abort``.
 
-        The policy determines it; without a policy, the bindings that depend on this template.
+        The policy determines it; without a policy, the bindings that depend on this template do.
         """
         claim = self.last_claim
         if claim is not None:
@@ -109,7 +109,7 @@ class Binding(domain.Binding, kw_only=True, array_like=True):
     def preserves(self) -> bool:
         """Whether members keep their objects when the template is deleted.
 
-        The policy determines it; without a policy, the bindings that depend on this template.
+        The policy determines it; without a policy, the bindings that depend on this template do.
         """
         claim = self.last_claim
         if claim is not None:

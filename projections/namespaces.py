@@ -69,7 +69,7 @@ class NamespaceWorks:
 
     def cluster_leaving(self, member: int, number: int) -> None:
         """Remove the works of namespaces from a cluster that is leaving or has left."""
-        # These include the works of namespaces that are no longer propagated.
+        # ``of_namespaces`` includes the works of namespaces that are no longer propagated.
         for where in self._works.of_namespaces(member) if member in self._clusters else ():
             self._remove(where, number)
         self._clusters.pop(member, None)

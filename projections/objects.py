@@ -369,6 +369,6 @@ class Heads:
         self._known[key] = None
 
     def flush(self) -> None:
-        """Forget the heads if there are many; ``Objects`` has written them."""
+        """Drop the heads from memory if there are many; ``Objects`` has written them to the table."""
         if len(self._known) > _HEADS_MAX:
             self._known = {}
