@@ -6,9 +6,10 @@ template changes so that its policy no longer selects it, the claim and the plac
 the template withdraws the binding from all clusters.
 
 A lazy policy claims an existing template at the template's next write; at once, it only marks the template with its
-labels and annotations, and then no other policy claims the template unless it preempts the lazy one. But when the claim
-of a policy ends, the best other policy claims the template at once even if it is lazy. An imported template keeps an
-older placement of its lazy policy until the template's next write.
+labels and annotations, and then no other policy claims the template unless it preempts the lazy one. The mark waits for
+that write even if its policy is lazy no longer. But when the claim of a policy ends, the best other policy claims the
+template at once even if it is lazy. An imported template keeps an older placement of its lazy policy until the
+template's next write.
 
 A policy whose PriorityClass or dependent override policies do not exist is not applied until they are created. Until
 then, an existing binding stays as it is, and a new one is not declared.
@@ -50,18 +51,18 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[bool]:
         chosen = kept
     may_be_admitted = flags & states.QUOTA and binding.has_undeclared_write
     is_written = flags & states.SPEC or _was_refused(binding, chosen) or may_be_admitted
-    lazy = chosen if chosen is not None and chosen.policy.spec.is_lazy and not is_written else None
-    if lazy is not None and (binding.claim is None or outcome in {Outcome.HELD, Outcome.PREEMPTED}):
+    waiting = chosen if chosen is not None and _waits_for_writes(binding, chosen) and not is_written else None
+    if waiting is not None and (binding.claim is None or outcome in {Outcome.HELD, Outcome.PREEMPTED}):
         if binding.claim is not None and outcome == Outcome.HELD:
             yield from _restore_marks(binding)
-        else:
-            yield from _mark(binding, lazy)
+        elif outcome == Outcome.PREEMPTED or _missing_override(waiting, view.facts) is None:
+            yield from _mark(binding, waiting)
         return False
     # As in Karmada: the end of a claim changes the template's labels, which counts as a write of the template.
-    if chosen is None or (lazy is not None and binding.marked is not None):
+    if chosen is None or (waiting is not None and binding.marked is not None):
         yield from _release(binding, view.facts)
-        if lazy is not None:
-            yield from _mark(binding, lazy)
+        if waiting is not None and _missing_override(waiting, view.facts) is None:
+            yield from _mark(binding, waiting)
         return False
     if (yield from _refuse(binding, template, chosen, view)):
         return False
@@ -70,6 +71,15 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[bool]:
     if outcome == Outcome.HELD:
         yield from _restore_marks(binding)
     return False
+
+
+def _waits_for_writes(binding: Binding, chosen: KnownPolicy) -> bool:
+    """Whether a policy claims the template only at a write: it is lazy, or was lazy when it marked the template."""
+    return chosen.policy.spec.is_lazy or binding.marked == _mark_of(chosen)
+
+
+def _mark_of(policy: KnownPolicy) -> bindings.Mark:
+    return bindings.Mark(policy.policy.ref, policy.permanent_id)
 
 
 def _was_refused(binding: Binding, chosen: KnownPolicy | None) -> bool:
@@ -87,11 +97,10 @@ def _release(binding: Binding, facts: Facts) -> Outputs[None]:
 
 def _mark(binding: Binding, lazy: KnownPolicy) -> Outputs[None]:
     """Give the template the labels of a lazy policy that will claim it."""
-    policy, permanent_id = lazy.policy.ref, lazy.permanent_id
-    if binding.marked != bindings.Mark(policy, permanent_id):
+    if binding.marked != _mark_of(lazy):
         preempted = None if binding.claim is None else binding.claim.policy
         yield decisions.TemplateMarked(
-            key=binding.key, policy=policy, permanent_id=permanent_id, preempted=preempted
+            key=binding.key, policy=lazy.policy.ref, permanent_id=lazy.permanent_id, preempted=preempted
         )
 
 
@@ -122,9 +131,9 @@ def _obstacle(
     binding: Binding, template: Template, chosen: KnownPolicy, view: View
 ) -> Outputs[Pending | Refused | None]:
     """Return why the policy cannot be applied now; None if it can."""
-    for override in overrides.needed_by(chosen.policy):
-        if override not in view.facts.overrides:
-            return Refused(f"{override.kind} {override.name} does not exist")
+    missing = _missing_override(chosen, view.facts)
+    if missing is not None:
+        return Refused(f"{missing.kind} {missing.name} does not exist")
     source = schedule_priority(chosen.policy.spec)
     resolution = None if source is None else priority_classes.resolve(source, template, view.facts)
     if isinstance(resolution, priority_classes.UnresolvedPriority):
@@ -136,6 +145,12 @@ def _obstacle(
         return None
     amounts = quota_amounts.amounts(resource_requests, quota_amounts.replicas(binding.clusters))
     return (yield from overall_quotas.admit(binding, amounts, view))
+
+
+def _missing_override(policy: KnownPolicy, facts: Facts) -> shapes.PolicyRef | None:
+    """Return the first override policy that a policy needs and that does not exist; None if it needs no other."""
+    needed = overrides.needed_by(policy.policy)
+    return next((override for override in needed if override not in facts.overrides), None)
 
 
 def _holder(binding: Binding, template: Template) -> shapes.PolicyRef | None:

@@ -74,6 +74,24 @@ async def test_claimed_template_keeps_its_placement_while_an_override_is_missing
     assert story.placed(WEB) == {"member2": 5}
 
 
+async def test_lazy_policy_marks_an_existing_template_once_its_overrides_exist(story: Story) -> None:
+    await story.submit(deployment("web"))
+    await story.submit(dependent("o", activation="Lazy"))
+    assert not await story.recorded(decisions.TemplateMarked)
+    await story.submit(override("o", images("v2")))
+    assert story.placed(WEB) == {}
+    (marked,) = await story.recorded(decisions.TemplateMarked)
+    assert marked.policy.name == "p"
+
+
+async def test_other_policy_claims_a_template_that_a_lazy_policy_cannot_mark_yet(story: Story) -> None:
+    await story.submit(deployment("web", 2))
+    await story.submit(dependent("o", activation="Lazy"))
+    await story.submit(policy("q", on("member2"), priority=9))
+    await story.submit(override("o", images("v2")), deployment("web", 3))
+    assert story.placed(WEB) == {"member2": 3}
+
+
 async def test_lazy_policy_is_applied_once_its_overrides_exist(story: Story) -> None:
     await story.submit(dependent("o", activation="Lazy"), deployment("web"))
     await story.submit(override("o", images("v2")))

@@ -175,6 +175,31 @@ async def test_other_policies_do_not_claim_a_template_that_a_lazy_policy_has_mar
     assert await marks(story) == ["p"]
 
 
+async def test_mark_waits_for_a_write_even_if_its_policy_is_lazy_no_longer(story: Story) -> None:
+    """As in Karmada, which looks for bindings of a changed policy, and the marked template has none."""
+    await story.submit(deployment("web", 2))
+    await story.submit(lazy("p", "member1"))
+    await story.submit(policy("p", on("member1")))
+    assert story.placed(WEB) == {}
+    await story.restart()
+    await story.submit(policy("p", on("member2")), policy("q", on("member1"), priority=9))
+    assert (story.placed(WEB), await marks(story)) == ({}, ["p"])
+    await story.submit(deployment("web", 3))
+    assert story.placed(WEB) == {"member2": 3}
+
+
+async def test_preempted_template_stays_in_place_until_a_write_even_if_the_policy_is_lazy_no_longer(
+    story: Story,
+) -> None:
+    await story.submit(policy("p", on("member1")), deployment("web", 2))
+    preempting = {"priority": 5, "preemption": "Always"}
+    await story.submit(policy("q", on("member2"), selector("web"), activationPreference="Lazy", **preempting))
+    await story.submit(policy("q", on("member2"), selector("web"), **preempting))
+    assert story.placed(WEB) == {"member1": 2}
+    await story.submit(deployment("web", 3))
+    assert story.placed(WEB) == {"member2": 3}
+
+
 async def test_policy_preempts_a_lazy_one_that_has_only_marked_the_template(story: Story) -> None:
     await story.submit(deployment("web", 2))
     await story.submit(lazy("p", "member1"))
