@@ -297,7 +297,9 @@ def _emit_failure(
     binding: Binding, request: requests.Request, decision: Decision, view: View
 ) -> Outputs[None]:
     is_known = (binding.condition, binding.message) == (decision.reason, decision.message)
-    is_final = not decision.is_open and not (decision.changed and binding.clusters)
+    # Also the first failure with a new placement is recorded, even if its message is that of the previous placement.
+    is_applied = binding.claim is None or binding.applied == binding.claim.placement
+    is_final = not decision.is_open and not (decision.changed and (binding.clusters or not is_applied))
     # A rebalancer's request gets a decision even if the failure is the same as before.
     if is_known and is_final and not (binding.reschedule_requests or binding.delayed):
         return

@@ -172,6 +172,16 @@ async def test_failure_is_reported_once(story: Story) -> None:
     assert len(await failures(story)) == 1
 
 
+async def test_failure_with_a_new_placement_is_recorded_though_the_message_is_the_same(story: Story) -> None:
+    """The binding shows the placement that was tried last."""
+    await story.submit(policy("p", on("nowhere")), deployment("web", 2))
+    await story.submit(policy("p", on("elsewhere")))
+    first, second = await failures(story)
+    assert first.message == second.message
+    await story.submit(policy("p", on("elsewhere"), priority=2))
+    assert len(await failures(story)) == 2
+
+
 async def test_missing_capacity_keeps_running_replicas_and_more_capacity_adds_the_rest(story: Story) -> None:
     await story.submit(policy("p", BOTH), deployment("web", 4))
     await story.submit(capacity("member1", 2), capacity("member2", 2), deployment("web", 20))
