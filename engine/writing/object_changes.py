@@ -57,16 +57,18 @@ class Change(Struct, frozen=True, kw_only=True):
             return self._apply_to_cluster(stored if isinstance(stored, Cluster) else None)
         if stored is not None:
             _check_name(self.target, stored)
-        edited = self.edit.apply(None if stored is None else self._live(stored))
+        live = None if stored is None else self._live(stored)
+        edited = self.edit.apply(live)
         raw = manifest(edited.value)
         statuses = self._statuses(stored, edited.value)
-        if stored is None:
+        if stored is None or live is None:
             value = edited.value.with_metadata({"generation": 1})
             event = catalogue.BY_ROUTE[self.target.route](manifest=msgspec.Raw(raw), expects=0)
             return _mutated(Action.CREATED, value, edited, event, *statuses)
         is_spec_changed = kube_objects.spec_digest(msgspec.Raw(raw)) != stored.head.digest
         value = edited.value.with_metadata({"generation": _generation(stored) + is_spec_changed})
-        if raw == stored.manifest:
+        # Other producers write the fields of an object in any order.
+        if raw == stored.manifest or raw == manifest(live):
             action = Action.CONFIGURED if statuses else Action.UNCHANGED
             return _mutated(action, value, edited, *statuses)
         version = stored.head.version
@@ -359,10 +361,8 @@ def manifest(value: KubeObject) -> bytes:
         kept = {mark: text for mark, text in texts.items() if mark not in marks.CLAIMS}
         if kept:
             metadata[name] = kept
-    if "finalizers" in metadata:
-        own = marks.finalizers(value)
-        metadata = {name: item for name, item in metadata.items() if name != "finalizers"}
-        metadata |= {"finalizers": own} if own else {}
+    if metadata.pop("finalizers", None) is not None and (own := marks.finalizers(value)):
+        metadata["finalizers"] = own
     if "managedFields" in metadata:
         # Field owners of the status are stored with the status.
         kept_entries = [

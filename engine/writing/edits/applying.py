@@ -1,6 +1,5 @@
 """Server-side apply of the object in a request."""
 
-from engine.domain import marks
 from engine.kubeapi.admission import built_in_defaults
 from engine.kubeapi.errors import status_objects
 from engine.kubeapi.patching import field_paths, managed_fields, server_side_apply
@@ -16,10 +15,11 @@ from engine.writing.edits.objects import (
     plain,
     shown,
     with_known_fields,
+    without_claims,
     without_nulls,
 )
 from engine.writing.mutations import Edited
-from events.json_values import Json, as_object
+from events.json_values import Json
 from events.kube_objects import KubeObject
 
 
@@ -86,21 +86,6 @@ def with_path_identity(writer: Writer, value: KubeObject) -> KubeObject:
     identity = {"name": writer.name, "namespace": writer.namespace}
     missing = {name: text for name, text in identity.items() if text and not value.metadata.get(name)}
     return value.with_metadata(missing) if missing else value
-
-
-def without_claims(value: KubeObject) -> KubeObject:
-    """Return the object without labels and annotations that name its claiming policy; return a policy unchanged.
-
-    The engine adds them on each read and does not store them, so an apply that contains them would always be a change.
-    """
-    metadata = value.metadata
-    if marks.is_policy(value):
-        return value
-    stripped: Json = {}
-    for name in ("labels", "annotations"):
-        if texts := as_object(metadata.get(name)):
-            stripped[name] = {mark: text for mark, text in texts.items() if mark not in marks.CLAIMS}
-    return value.with_metadata(stripped)
 
 
 def applied_to(

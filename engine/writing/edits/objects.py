@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from engine.domain import marks
 from engine.karmada import defaults, rules
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.karmada.rules import cluster_causes
@@ -27,7 +28,7 @@ from engine.objects import policies as propagation_policies
 from engine.writing.edits import preconditions
 from engine.writing.mutations import Edited
 from events import kube_objects, limits, times
-from events.json_values import list_at
+from events.json_values import list_at, object_at
 from events.kube_objects import KubeObject
 from events.validation import known_kinds, manifests, spec_rules
 
@@ -207,7 +208,7 @@ def completed(writer: Writer, live: KubeObject | None, edited: Edited) -> Edited
 
     Sets server-side metadata, stored defaults and field owners.
     """
-    new = edited.value
+    new = edited.value if live is None else without_claims(edited.value, live)
     check_head(writer, live, new)
     metadata = new.metadata
     if live is not None:
@@ -240,6 +241,25 @@ def completed(writer: Writer, live: KubeObject | None, edited: Edited) -> Edited
     except managed_fields.ManagedFieldsError as error:
         raise status_objects.bad_request(str(error)) from None
     return Edited(managed_fields.replaced(filled, owners), edited.warnings)
+
+
+def without_claims(value: KubeObject, live: KubeObject | None = None) -> KubeObject:
+    """Return the object without labels and annotations that name its claiming policy; return a policy unchanged.
+
+    The engine adds them on each read and does not store them, so sending them back is not a change. Those that ``live``
+    itself has, as a binding does, stay.
+    """
+    if marks.is_policy(value):
+        return value
+    for name in ("labels", "annotations"):
+        texts, known = (
+            object_at(value.metadata, name),
+            {} if live is None else live.object_at("metadata", name),
+        )
+        if not marks.CLAIMS.isdisjoint(texts):
+            kept = {mark: text for mark, text in texts.items() if mark not in marks.CLAIMS or mark in known}
+            value = value.with_metadata({name: kept}) if kept else value.without_metadata(name)
+    return value
 
 
 def as_new(value: KubeObject) -> KubeObject:

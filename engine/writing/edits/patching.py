@@ -3,7 +3,6 @@
 from typing import Final
 
 import msgspec
-from msgspec import structs
 
 from engine.kubeapi.admission import built_in_defaults
 from engine.kubeapi.errors import causes, status_objects
@@ -11,7 +10,6 @@ from engine.kubeapi.patching import patches, strategic_merge
 from engine.kubeapi.requests import body_checks
 from engine.kubeapi.schema import type_errors
 from engine.kubeapi.values import go_texts
-from engine.writing.edits.applying import without_claims
 from engine.writing.edits.objects import (
     STATUS,
     RequestedEdit,
@@ -54,10 +52,7 @@ class Patch(RequestedEdit, frozen=True):
         patch = self.patch
         if self.kind == JSON_PATCH and STATUS not in current.document:
             patch = _without_status(self.writer, patch)
-        patched = patched_to(self.writer, self.kind, rendered, patch)
-        if claimed:
-            patched = structs.replace(patched, value=without_claims(patched.value))
-        return completed(self.writer, current, patched)
+        return completed(self.writer, current, patched_to(self.writer, self.kind, rendered, patch))
 
 
 def _without_status(writer: Writer, patch: object) -> object:

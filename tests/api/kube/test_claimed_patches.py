@@ -1,4 +1,4 @@
-"""JSON patches of templates with the labels and annotations of their policy, such as those of Terraform."""
+"""JSON patches and replacements of templates that show the labels and annotations of their policy."""
 
 from typing import cast
 
@@ -82,3 +82,27 @@ async def test_json_patch_of_a_binding_keeps_the_labels_of_its_claim() -> None:
         answer = await client.patch(binding, json=[unchanged], headers=HEADERS)
         assert answer.status_code == 200, answer.text
         assert answer.json() == before
+
+
+async def test_replacement_by_the_object_as_read_is_no_write() -> None:
+    """Otherwise a lazy policy would place a template that did not change."""
+    async with api() as (client, services):
+        before = await _metadata_of_claimed(client, services)
+        read = (await client.get(f"{DEPLOYMENTS}/web")).json()
+        assert _metadata(await client.put(f"{DEPLOYMENTS}/web", json=read)) == before
+        assert _metadata(await client.get(f"{DEPLOYMENTS}/web")) == before
+
+
+async def test_replacement_does_not_own_the_labels_of_a_claim() -> None:
+    async with api() as (client, services):
+        await _metadata_of_claimed(client, services)
+        applied = {**deployment("web"), "metadata": {"name": "web", "labels": {"team": "a"}}}
+        query = {"fieldManager": "first", "force": "true"}
+        apply_type = {"content-type": "application/apply-patch+yaml"}
+        await client.patch(f"{DEPLOYMENTS}/web", json=applied, headers=apply_type, params=query)
+        read = (await client.get(f"{DEPLOYMENTS}/web")).json()
+        read["spec"]["replicas"] = 7
+        replaced = _metadata(await client.put(f"{DEPLOYMENTS}/web", json=read))
+        assert "f:replicas" in str(replaced["managedFields"])
+        assert ID not in str(replaced["managedFields"])
+        assert ID in object_at(replaced, "labels")
