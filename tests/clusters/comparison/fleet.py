@@ -49,18 +49,10 @@ class Cluster(Struct, frozen=True):
 
     def status(self) -> Json:
         """Return the status that the cluster's agent would report."""
-        enablements = [
-            {
-                "groupVersion": group_version,
-                "resources": [{"name": f"{kind.lower()}s", "kind": kind} for kind in kinds],
-            }
-            for group_version, kinds in _SERVED.items()
-            if self.serves_jobs or group_version != "batch/v1"
-        ]
         return {
             "kubernetesVersion": "v1.35.0",
             "conditions": conditions(Ready="True"),
-            "apiEnablements": enablements,
+            "apiEnablements": enablements(self.serves_jobs),
             "nodeSummary": {"totalNum": 3, "readyNum": 3},
             "resourceSummary": {
                 **self._nodes(),
@@ -73,6 +65,18 @@ class Cluster(Struct, frozen=True):
         """Return the numbers of nodes by the grade of what they have free, which an agent may or may not report."""
         models = [{"grade": grade, "count": count} for grade, count in self.nodes_by_grade.items()]
         return {"allocatableModelings": models} if models else {}
+
+
+def enablements(serves_jobs: bool) -> list[Json]:
+    """Return the APIs of a cluster, with or without that of Jobs."""
+    return [
+        {
+            "groupVersion": group_version,
+            "resources": [{"name": f"{kind.lower()}s", "kind": kind} for kind in kinds],
+        }
+        for group_version, kinds in _SERVED.items()
+        if serves_jobs or group_version != "batch/v1"
+    ]
 
 
 def conditions(**statuses: str) -> list[Json]:

@@ -103,10 +103,12 @@ def drawn(rng: random.Random, absent: str = "") -> FleetChange:
         return FleetChange(cluster.name, {"metadata": {"labels": rng.choice(_LABELS)}})
     if part < 0.6:
         return FleetChange(cluster.name, {"spec": rng.choice(_LOCATIONS)})
-    if part < 0.9:
+    if part < 0.85:
         ready = rng.choice(("True", "True", "False", "Unknown"))
         status = fleet.conditions(Ready=ready, DiskFull=rng.choice(("True", "False")))
         return FleetChange(cluster.name, status={"conditions": status})
+    if rng.random() < 0.3:
+        return FleetChange(cluster.name, status={"apiEnablements": fleet.enablements(rng.random() < 0.5)})
     used = {"cpu": rng.choice(("0", "2", "4")), "memory": "1Gi", "pods": rng.choice(("0", "9", "30"))}
     summary = {"allocatable": cluster.allocatable, "allocated": used}
     return FleetChange(cluster.name, status={"resourceSummary": summary})

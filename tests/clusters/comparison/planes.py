@@ -11,7 +11,7 @@ import httpx
 from engine.agent import kubeconfigs
 from events.json_values import Json, object_at
 from events.vocabulary import EXECUTION_NAMESPACE_PREFIX
-from tests.clusters.comparison import custom_kinds, fleet, fleet_changes, policies
+from tests.clusters.comparison import custom_kinds, fleet, fleet_changes, policies, templates
 from tests.clusters.comparison.fleet_changes import FleetChange, Membership
 from tests.clusters.comparison.scenarios import Write
 
@@ -35,18 +35,10 @@ _EDITED: Final = (
     "overall",
     "placement",
     "overrideRules",
-    "propagateDeps",
-    "priority",
-    "suspension",
     "workloads",
     "resourceSelectors",
-    "preemption",
-    "conflictResolution",
-    "schedulePriority",
-    "preserveResourcesOnDeletion",
-    "failover",
 )
-"""Fields of specs that scenarios edit."""
+"""Fields of specs that scenarios edit but never remove."""
 
 _KARMADA: Final = ".karmada.io/"
 """In the names of annotations that the control plane sets."""
@@ -194,6 +186,7 @@ class Plane:
 
     async def _replaced(self, url: str, value: Json) -> httpx.Response:
         """Replace the parts that scenarios edit; write again if a controller has written in between."""
+        is_policy = str(value["kind"]).endswith("Policy") and value["kind"] != "NetworkPolicy"
         for _ in range(_ATTEMPTS):
             answer = await self._http.get(url)
             if not answer.is_success:
@@ -202,10 +195,17 @@ class Plane:
             own = live["metadata"].get("annotations", {})
             kept = {name: text for name, text in own.items() if _KARMADA in name}
             live["metadata"]["annotations"] = {**kept, **object_at(value, "metadata", "annotations")}
+            if not is_policy:
+                labels = live["metadata"].setdefault("labels", {})
+                labels.pop(templates.FREE_LABEL, None)
+                drawn = object_at(value, "metadata", "labels")
+                labels |= {name: text for name, text in drawn.items() if name == templates.FREE_LABEL}
             # The template of a Job cannot change, and here it lacks the defaults that the live one has.
             if "spec" in live and live["kind"] != "Job":
                 spec = object_at(value, "spec")
-                live["spec"] |= {name: spec[name] for name in _EDITED if name in spec}
+                removable = policies.OPTIONAL if is_policy else frozenset[str]()
+                kept = {name: part for name, part in live["spec"].items() if name not in removable}
+                live["spec"] = kept | {name: spec[name] for name in (*_EDITED, *removable) if name in spec}
             answer = await self._http.put(url, json=live)
             if answer.status_code != _CONFLICT:
                 return answer

@@ -95,6 +95,13 @@ _PRIORITIES: Final[tuple[Json, ...]] = tuple(
     {"priorityClassSource": "KubePriorityClass", "priorityClassName": name} for name in ("first", "later")
 )
 OPERATORS: Final = ("add", "remove", "replace")
+OPTIONAL: Final = frozenset(
+    {
+        *("priority", "preemption", "propagateDeps", "conflictResolution", "preserveResourcesOnDeletion"),
+        *("suspension", "schedulePriority", "failover", "activationPreference"),
+    }
+)
+"""Fields of policies that edits remove; not ``dependentOverrides``, without which Karmada does not retry at once."""
 
 
 def affinity(rng: random.Random) -> Json:
@@ -208,6 +215,9 @@ def propagation(rng: random.Random, namespace: str, number: int, candidates: Seq
     ):
         if rng.random() < share:
             spec[field] = rng.choice(values)
+    if rng.random() < 0.1:
+        names = [f"{namespace}-o1" if is_cluster_policy else "o1", *(["o2"] if rng.random() < 0.3 else [])]
+        spec["dependentOverrides"] = names
     if "application" in object_at(spec, "failover"):
         spec["propagateDeps"] = True  # Karmada requires it
     if is_cluster_policy:
@@ -269,8 +279,15 @@ def edited(rng: random.Random, value: Json) -> Json:
     spec = object_at(value, "spec")
     if "overrideRules" in spec:
         return {**value, "spec": {**spec, "overrideRules": [{"overriders": _overriders(rng)}]}}
-    if rng.random() < 0.7:
+    if rng.random() < 0.6:
         return {**value, "spec": {**spec, "placement": placement(rng)}}
+    removable = sorted(OPTIONAL & spec.keys())
+    if removable and rng.random() < 0.5:
+        removed = rng.choice(removable)
+        kept = {name: part for name, part in spec.items() if name != removed}
+        if removed == "propagateDeps":
+            kept.pop("failover", None)  # Karmada requires one for the other
+        return {**value, "spec": kept}
     metadata = object_at(value, "metadata")
     namespace = "" if "namespace" in metadata else str(metadata["name"]).rpartition("-")[0]
     changes: tuple[Json, ...] = (

@@ -28,11 +28,13 @@ _PROTECTED: Final = {"resourcetemplate.karmada.io/deletion-protected": "Always"}
 _READING: Final = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
 _DATA: Final = {"a": "1", "b.yaml": "x: 1\nz: [1, 2]\n", "j.json": '{"a":{"b":1}}'}
 QUOTA: Final = (POLICIES, "FederatedResourceQuota")
+FREE_LABEL: Final = "team"
+"""A label that no selector reads, so that edits can change it."""
 
 
 def labels(rng: random.Random) -> dict[str, str]:
     """Return labels that the selectors of ``policies`` may or may not match."""
-    drawn = {"app": rng.choice("xy"), "track": rng.choice("st"), "team": "q"}
+    drawn = {"app": rng.choice("xy"), "track": rng.choice("st"), FREE_LABEL: "q"}
     kept = {name: text for name, text in drawn.items() if rng.random() < 0.7}
     return kept | _PROTECTED if rng.random() < 0.05 else kept
 
@@ -159,6 +161,8 @@ _DRAWN: Final[dict[Kind, Callable[[random.Random], Json]]] = {
     **{kind: _custom(draw) for kind, draw in custom_kinds.SPECS.items()},
 }
 _CLUSTER_SCOPED: Final = (CLUSTER_ROLE, _CLUSTER_ROLE_BINDING, PRIORITY_CLASS, _VOLUME)
+_FREE_NAMES: Final = (CLUSTER_ROLE, _CLUSTER_ROLE_BINDING, (_RBAC, "Role"), (_RBAC, "RoleBinding"))
+_LONG_NAMES: Final = (DEPLOYMENT, CONFIG_MAP, SECRET)
 KINDS: Final = tuple(_DRAWN)
 
 
@@ -168,7 +172,13 @@ def template(rng: random.Random, namespace: str, number: int) -> Json:
     metadata: Json = {"labels": labels(rng)}
     if rng.random() < 0.3:
         metadata["annotations"] = {"note": "n"}
+    if rng.random() < 0.1:
+        metadata["annotations"] = {"work.karmada.io/conflict-resolution": rng.choice(("overwrite", "abort"))}
     name = f"{kind[1].lower()}{rng.choice((0, number))}"
+    if kind in _FREE_NAMES and rng.random() < 0.3:
+        name = f"{name}:reader"
+    if kind in _LONG_NAMES and rng.random() < 0.15:
+        name = f"{name}-{'long.' * 40}x"
     if kind in _CLUSTER_SCOPED:
         name, namespace = f"{namespace}-{name}", ""
     return manifest(*kind, name, namespace, metadata=metadata, **_DRAWN[kind](rng))
@@ -184,6 +194,11 @@ def edited(rng: random.Random, value: Json) -> Json:
         return {**value, "spec": {**spec, "replicas": rng.choice((0, 1, 2, 4, 6, 9))}}
     if "selector" in spec and "template" in spec and rng.random() < 0.4:
         return {**value, "spec": {**spec, "template": pod_template(rng)}}
-    # Not its labels: if its policy no longer selects it, Karmada's Works keep up with it only by accident.
     metadata = object_at(value, "metadata")
+    if rng.random() < 0.4:
+        # No other label: if its policy no longer selects it, Karmada's Works keep up with it only by accident.
+        old = object_at(metadata, "labels")
+        others = {name: text for name, text in old.items() if name != FREE_LABEL}
+        changed = {FREE_LABEL: rng.choice("qz")} if rng.random() < 0.7 else {}
+        return {**value, "metadata": {**metadata, "labels": {**others, **changed}}}
     return {**value, "metadata": {**metadata, "annotations": {"edit": str(rng.random())}}}
