@@ -192,9 +192,17 @@ async def test_preempted_template_stays_in_place_until_a_write_even_if_the_polic
     story: Story,
 ) -> None:
     await story.submit(policy("p", on("member1")), deployment("web", 2))
-    preempting = {"priority": 5, "preemption": "Always"}
-    await story.submit(policy("q", on("member2"), selector("web"), activationPreference="Lazy", **preempting))
-    await story.submit(policy("q", on("member2"), selector("web"), **preempting))
+    for preference in ("Lazy", ""):
+        await story.submit(
+            policy(
+                "q",
+                on("member2"),
+                selector("web"),
+                priority=5,
+                preemption="Always",
+                activationPreference=preference,
+            )
+        )
     assert story.placed(WEB) == {"member1": 2}
     await story.submit(deployment("web", 3))
     assert story.placed(WEB) == {"member2": 3}
