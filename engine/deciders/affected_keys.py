@@ -20,7 +20,7 @@ from engine.placement import fleet
 from events import keys, times
 
 _FORGOTTEN: Final = "forgotten"
-"""In place of the digest of a status: no digest equals it."""
+"""Replaces the digest of the last status, so that the next status counts as changed: no digest equals this text."""
 
 
 def touch(
@@ -30,7 +30,7 @@ def touch(
     placements: Placements,
     changed: fact_changes.Changed,
 ) -> None:
-    """Queue the keys that a change concerns, or defer the change to the next step."""
+    """Queue the keys that a change affects for a decision, or defer the change to the next step."""
     cause = changed.cause
     match changed.change:
         case fact_changes.ClusterChanged() as change:
@@ -73,7 +73,7 @@ def _forget_status(shard: ShardState, key: str) -> None:
 
 
 def _touch_readers(shard: ShardState, indexes: Indexes, change: fact_changes.Change, cause: Cause) -> None:
-    """Touch templates whose interpreter or override policy changed."""
+    """Queue the templates whose interpreter or override policy changed."""
     match change:
         case fact_changes.InterpreterChanged(api_version=api_version, kind=kind):
             for key in indexes.templates.of_kind(api_version, kind):
@@ -86,9 +86,9 @@ def _touch_readers(shard: ShardState, indexes: Indexes, change: fact_changes.Cha
 
 
 def _touch_ranked(shard: ShardState, indexes: Indexes, name: str, cause: Cause) -> None:
-    """Touch bindings that wait for a PriorityClass, and the class's template if this shard owns it.
+    """Queue bindings that wait for a PriorityClass, and the template of the class if this shard owns it.
 
-    The shard that owns the class publishes it again if its template differs from the fact.
+    If that template differs from the published fact, the shard then publishes the class again.
     """
     class_key = keys.binding_key(priorities.KIND, "", name)
     if keys.shard_of(class_key) == shard.shard:
@@ -98,7 +98,7 @@ def _touch_ranked(shard: ShardState, indexes: Indexes, name: str, cause: Cause) 
 
 
 def _touch_blocked(shard: ShardState, indexes: Indexes, cause: Cause) -> None:
-    """Mark blocked bindings as ready to retry, and touch the newly marked ones.
+    """Mark blocked bindings as ready to retry, and queue the newly marked ones.
 
     Clusters report their capacity all the time, so a report must not visit bindings that are marked already.
     """
@@ -135,7 +135,10 @@ def _policy_keys(change: fact_changes.PolicyChanged, indexes: Indexes) -> set[st
 
 
 def _override_keys(change: fact_changes.OverrideChanged, shard: ShardState, indexes: Indexes) -> set[str]:
-    """Return the templates, selected now or before, that have a policy or that other bindings need."""
+    """Return the keys of templates that an override policy selects now or selected before the change.
+
+    Templates that no policy claims and no binding needs are left out: their works stay as they are.
+    """
     selected = set[str]().union(*map(indexes.templates.selected, change.selections))
     return {key for key in selected if shard.bindings[key].claim is not None or key in shard.needs}
 
@@ -147,7 +150,7 @@ def _touch_watches(
     change: fact_changes.ClusterChanged | fact_changes.HealthReported | fact_changes.ConditionsChanged,
     cause: Cause,
 ) -> None:
-    """Touch the watch of a cluster that changed; delete that of a cluster that left."""
+    """Queue the health watch of a cluster that changed; delete the watch of a cluster that left."""
     match change:
         case fact_changes.ClusterChanged(name=name, new=new):
             key = keys.cluster_key(name)
@@ -167,12 +170,13 @@ def _touch_watches(
             if keys.shard_of(name) == shard.shard:
                 shard.watches.setdefault(key, Watch(key, name, "", 0, 0))
                 waiting_keys.touch_by_fact(shard, key, states.CLUSTER, cause)
-            # Whether a cluster must be emptied may depend on its conditions, so the next cluster to empty may change.
+            # Taint policies read the conditions: the next cluster from which workloads are evicted may be another one
+            # now.
             deferred.emptied = cause
 
 
 def _touch_departure(shard: ShardState, change: fact_changes.ClusterChanged, cause: Cause) -> None:
-    """Start or end the departure of a cluster, also if this shard has no works there."""
+    """Start or end tracking of a leaving cluster, even if this shard has no works there."""
     name = change.name
     if change.new is None:
         is_change = name in shard.departures or name in shard.removals
@@ -193,7 +197,7 @@ def _apply_health_report(
     change: fact_changes.HealthReported,
     cause: Cause,
 ) -> None:
-    """Update the watch of a cluster that this shard owns; touch keys only if the health status changed.
+    """Update the watch of a cluster that this shard owns; queue keys only if the health status changed.
 
     Most reports are heartbeats that change nothing; queueing a key for each would cost a step per report.
     """

@@ -68,9 +68,10 @@ def apply(shard: ShardState, data: shapes.Event, term: int, step: int) -> None:
 def settle(shard: ShardState, key: str, at_ms: int) -> None:
     """Clean up after a key was decided in a step at ``at_ms``.
 
-    Clear answered requests, and answers that a rebalancer did not use. Reset ``ready_to_retry`` if the retry
-    was due, and set ``unhealthy_ms`` of new unhealthy reports. Delete empty bindings and dropped needs. Cancel capacity
-    requests that are fulfilled or no longer allowed.
+    Move unanswered reschedule requests to ``delayed``. Clear answered requests, and answers that a rebalancer did not
+    use. Reset ``ready_to_retry`` if the retry was due, and set ``unhealthy_ms`` of new unhealthy reports. Delete empty
+    bindings and dropped needs. Delete the binding's capacity request if it is over, or if the binding may no longer
+    preempt.
     """
     rebalancer = shard.rebalancers.get(key)
     if rebalancer is not None:
@@ -178,7 +179,7 @@ def _apply_capacity_request(
 def _withdraw(shard: ShardState, data: decisions.BindingWithdrawn, version: tuple[int, int]) -> None:
     binding = shard.bindings[data.key]
     if data.reason == bindings.TEMPLATE_DELETED:
-        # The same step removes all works of the binding.
+        # This step also removes all works of the binding, so wait until their clusters confirm the removals.
         for cluster in binding.works:
             shard.removals.setdefault(cluster, {})[data.key] = Removal(version, is_withdrawn=True)
     bindings.apply(binding, data)

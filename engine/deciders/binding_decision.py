@@ -62,7 +62,7 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[None]:
     is_answered = yield from scheduling.decide(binding, flags, view, is_changed=is_changed)
     yield from _settle(binding, view)
     if not is_answered:
-        # The binding may have left its group or its quotas in ``_settle``; it then waits for no answer any longer.
+        # In ``_settle`` the binding may have left the groups or quotas whose owners it waited for: answer now.
         yield from scheduling.answer(binding, view)
     if binding.rank is not None:
         yield from preemption.decide(binding, view)
@@ -86,7 +86,8 @@ def _settle(binding: Binding, view: View) -> Outputs[None]:
         yield from overall_quotas.settle(binding, view)
     yield from workload_groups.settle(binding, view)
     if has_quotas:
-        # A granted claim is held for a claim to a group, which the binding may just have left.
+        # Again: a granted quota claim is kept while the binding waits for a group, and the line above may end that
+        # wait.
         yield from overall_quotas.settle(binding, view)
 
 

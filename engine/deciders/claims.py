@@ -1,9 +1,9 @@
 """Which policy places a template: matching, precedence, claims and preemption (Karmada's rules).
 
-A claim holds as long as its policy exists and selects the template. A better policy takes the claim over
-only if preemption is on and that policy asks for it. For an unclaimed template, any matching PropagationPolicy of its
-namespace comes before all ClusterPropagationPolicies. Within one kind the order is: explicit priority,
-highest first; implicit priority (by name, then by labels, then all of a kind); name.
+A claim holds as long as its policy exists and selects the template. A better policy takes the claim over only if the
+engine permits preemption and that policy has it enabled. For an unclaimed template, any matching PropagationPolicy of
+its namespace comes before all ClusterPropagationPolicies. Within one kind the order is: explicit priority, highest
+first; implicit priority (by name, then by labels, then all of a kind); name.
 
 Nothing here changes a binding; ``propagation`` decides what follows from a verdict.
 """
@@ -58,7 +58,7 @@ _rank_of = itemgetter(0)
 def preempts(newcomer: Policy, holder: Policy) -> bool:
     """Whether policy ``newcomer`` may take a template from policy ``holder``.
 
-    ``newcomer`` must ask for preemption. A PropagationPolicy may take from any ClusterPropagationPolicy, never the
+    ``newcomer`` must have preemption enabled. A PropagationPolicy may take from any ClusterPropagationPolicy, never the
     other way round; within one kind the explicit priority of ``newcomer`` must be strictly higher.
     """
     if not newcomer.spec.may_preempt or newcomer.is_deleting:

@@ -34,7 +34,7 @@ def decide(indexes: Indexes, view: View) -> Outputs[None]:
 
 
 def settle(shard: ShardState, facts: Facts, indexes: Indexes) -> None:
-    """End a step: mark reported clusters, and forget awaited removals of clusters that are no longer members."""
+    """End a step: mark clusters without works as reported; forget removals in clusters that are no longer members."""
     for name, departure in shard.departures.items():
         departure.is_told = departure.is_told or _is_clear(name, shard, facts, indexes)
     for name in [cluster for cluster in shard.removals if facts.fleet.get(cluster) is None]:

@@ -1,11 +1,11 @@
 """Cluster health in the owner shard: report silent clusters as unknown, and taint clusters by their conditions.
 
-The condition Ready takes effect only after it has lasted for a while, so a flapping cluster changes nothing. That
-time starts at the first step that knew the condition, because a report may arrive late. Conditions that clients
-report (network, storage) take effect at once, because the clients decide when to report them. Mass evictions are
-limited. Failing clusters are emptied one by one, at the pace of Kubernetes' node controller. While so many clusters
-fail that the control plane itself is probably cut off, none is emptied. Each shard computes the same order, from the
-facts and the time of its step.
+The condition Ready takes effect only after it has lasted for a while, so a flapping cluster changes nothing. That time
+starts at the first step that knew the condition, because a report may arrive late. Conditions that clients report
+(network, storage) take effect at once, because the clients decide when to report them. Mass evictions are limited:
+clusters are emptied, that is, get NoExecute taints that evict all workloads, one by one at the pace of Kubernetes' node
+controller. While so many clusters fail that the control plane itself is probably cut off, none is emptied. Each shard
+computes the same order, from the facts and the time of its step.
 """
 
 import bisect
@@ -22,13 +22,13 @@ from engine.objects import taint_policies
 from events import cluster_decisions, clusters, times
 
 CONFIRM_MS: Final = 30_000
-"""Time in ms for which a cluster must be ready, or not ready, before that takes effect (Karmada's threshold)."""
+"""Time in ms after which a change between ready and not ready takes effect (Karmada's threshold)."""
 
 PACE_MS: Final = 10_000
 """Minimum time in ms between the emptying of two clusters (Kubernetes' node eviction rate of 0.1 per second)."""
 
 STUCK_MS: Final = times.MINUTE_MS
-"""Maximum time in ms that a queued cluster waits for each cluster ahead of it, since these may never be emptied."""
+"""Maximum wait in ms of a queued cluster for each cluster ahead of it: a cluster ahead may never be emptied."""
 
 CROWD_MIN: Final = 3
 CROWD_PERCENT: Final = 55
@@ -47,7 +47,7 @@ class Plan(NamedTuple):
     """Taints to add and to remove now.
 
     ``next_ms`` is the time (ms since 1970; 0 for never) at which the plan may change without a new input. ``waits``:
-    the cluster must be emptied, but other clusters are emptied before it.
+    workloads must be evicted from the cluster, but it is not yet its turn.
     """
 
     added: tuple[clusters.Taint, ...]
@@ -111,7 +111,7 @@ def is_crowd(facts: Facts) -> bool:
 
 
 def next_to_empty(facts: Facts) -> str:
-    """Return the cluster that is emptied next; empty if there is none."""
+    """Return the cluster from which all workloads are evicted next; an empty text if there is none."""
     return next((name for _, name in facts.waiting(_is_to_be_emptied)), "")
 
 
@@ -151,7 +151,7 @@ def _plan(watch: Watch, facts: Facts, time_ms: int) -> Plan:
 
 
 def _confirmed_ms(watch: Watch, time_ms: int) -> int:
-    """Return when the condition Ready takes effect; 0 if it has already, or is not reported."""
+    """Return when the condition Ready takes effect; 0 if it is in effect already, or is not reported."""
     known_ms = watch.known_ms or time_ms
     counts_ms = known_ms if watch.status in ("", UNKNOWN) else known_ms + CONFIRM_MS
     return counts_ms if time_ms < counts_ms else 0
@@ -170,7 +170,7 @@ def _next_check_ms(watch: Watch, facts: Facts, time_ms: int) -> int:
     # Each queued cluster waits ``PACE_MS`` after the one before it, the first one after the last emptied cluster.
     # The cluster that was emptied last does not wait.
     paced_ms = time_ms if emptied in ("", watch.name) else emptied_ms + (position + 1) * PACE_MS
-    # Clusters before it may never be emptied, for example if their shard is quarantined: wait at most
+    # The clusters before this one may never be emptied, for example if their shard is quarantined: wait at most
     # ``STUCK_MS`` for each of them.
     are_stuck = (
         watch.queued_ms and watch.queued_ms + position * STUCK_MS <= time_ms and not _is_late(watch, time_ms)
@@ -190,7 +190,7 @@ def _is_late(watch: Watch, time_ms: int) -> bool:
 
 
 def _is_to_be_emptied(name: str, health: Health, facts: Facts) -> bool:
-    """Whether a cluster that is not ready is to be emptied, and has no NoExecute taint for that yet."""
+    """Whether a cluster that is not ready must get a NoExecute taint that it does not have yet."""
     cluster = facts.members.get(name)
     return cluster is not None and _has_no_execute(_taint_changes(name, cluster, health.status, facts)[0])
 

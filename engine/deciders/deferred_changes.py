@@ -16,14 +16,14 @@ class DeferredChanges:
     """The deferred changes, each with the newest fact as its cause.
 
     - ``crowd``: the share of clusters that are not ready may have changed.
-    - ``emptied``: the next cluster to empty may have changed.
+    - ``emptied``: the next cluster from which all workloads are evicted may have changed.
     - ``taint_policies``: a ClusterTaintPolicy changed.
     - ``quotas``: keys of ResourceQuotas whose assignments to clusters changed.
-    - ``refitted``: a cluster changed, so an unfit binding may fit there now.
-    - ``limited``: namespaces whose overall quotas changed, with the flags for their bindings (0: do not touch them).
+    - ``refitted``: a cluster changed, so a binding that fits in no cluster may fit there now.
+    - ``limited``: namespaces whose overall quotas changed, with the flags for their bindings (0: do not queue them).
     - ``grouped``: bindings that may belong to a workload group whose owner shard does not know them yet.
 
-    A step clears them. Snapshots, taken directly after a step, need none of them.
+    A step clears them. Snapshots are taken directly after a step, so they contain none of them.
     """
 
     def __init__(self) -> None:
@@ -49,9 +49,9 @@ class DeferredChanges:
     def add_limits(
         self, shard: ShardState, indexes: Indexes, namespace: str, flags: int, cause: Cause
     ) -> None:
-        """Add a change of a namespace's overall quotas if the shard owns the quotas or bindings that it touches.
+        """Add a change of a namespace's overall quotas if the shard owns these quotas or affected bindings.
 
-        ``flags`` touch the namespace's bindings; 0 touches only the ledger of the quotas.
+        ``flags`` are those with which the namespace's bindings are queued; with 0 only the quotas' ledger is queued.
         """
         is_owner = keys.quota_key(namespace) in shard.ledgers
         has_bindings = any(True for _ in indexes.templates.in_namespace(namespace))
@@ -66,7 +66,7 @@ class DeferredChanges:
                 self.grouped |= {key: cause for key in sorted(group) if key not in shard.seats}
 
     def touch_watched(self, shard: ShardState) -> None:
-        """Touch all watches if taint policies changed, also those of clusters that joined after the change."""
+        """Queue all watches if taint policies changed, also those of clusters that joined after the change."""
         cause, self.taint_policies = self.taint_policies, None
         if cause is not None:
             for key in shard.watches:
@@ -75,11 +75,11 @@ class DeferredChanges:
     def touch_troubled(
         self, shard: ShardState, indexes: Indexes, facts: Facts, *, touches_all: bool = False
     ) -> None:
-        """Touch clusters that are not ready: all if ``shard.is_crowd`` changes, otherwise only the next one to empty.
+        """Queue clusters that are not ready: all if ``shard.is_crowd`` changes, otherwise only the next one to empty.
 
-        So the cost of a report does not depend on how many clusters are not ready; timers touch the other ones. If a
-        newer input has touched a cluster, that input remains the cause. ``touches_all``: always touch all clusters, to
-        replay steps of releases that did so.
+        So the cost of a report does not depend on how many clusters are not ready; timers queue the other ones. If a
+        newer input has queued a cluster already, that input remains the cause. ``touches_all``: always queue all of
+        them, to replay steps of releases that did so.
         """
         cause = self.crowd if touches_all else self.crowd or self.emptied
         self.crowd = self.emptied = None
@@ -94,7 +94,7 @@ class DeferredChanges:
             waiting_keys.touch_by_fact(shard, key, states.CLUSTER, cause)
 
     def touch_bindings(self, shard: ShardState, indexes: Indexes, placements: Placements) -> None:
-        """Touch the bindings that a change of clusters, ResourceQuotas, overall quotas or workload groups concerns."""
+        """Queue the bindings that deferred changes of clusters, quotas or workload groups affect."""
         self._touch_unfit(shard, indexes, placements)
         for key, cause in self.quotas.items():
             shard.bindings.setdefault(key, Binding(key=key))
@@ -106,10 +106,10 @@ class DeferredChanges:
         self.grouped.clear()
 
     def _touch_unfit(self, shard: ShardState, indexes: Indexes, placements: Placements) -> None:
-        """If a cluster changed, touch the bindings with affinity groups that fit in no cluster.
+        """If a cluster changed, queue the bindings that have affinity groups and fit in no cluster.
 
-        ``Indexes.by_group`` finds a binding only by one of its affinity groups, but the cluster may match another one.
-        Karmada also schedules these bindings, because their ``schedulerObservedGeneration`` is out of date.
+        ``Indexes.by_group`` has only one affinity group of a binding, but the cluster may match another one. Karmada
+        also schedules these bindings, because their ``schedulerObservedGeneration`` is out of date.
         """
         cause, self.refitted = self.refitted, None
         if cause is None:
@@ -120,7 +120,7 @@ class DeferredChanges:
                 waiting_keys.touch_by_fact(shard, key, states.CLUSTER, cause)
 
     def _touch_limited(self, shard: ShardState, indexes: Indexes) -> None:
-        """Touch the ledgers of changed overall quotas, and the bindings of namespaces that got or lost such quotas."""
+        """Queue the ledgers of changed overall quotas, and the bindings of namespaces that got or lost such quotas."""
         for namespace, (cause, flags) in self.limited.items():
             if keys.quota_key(namespace) in shard.ledgers:
                 waiting_keys.touch(shard, keys.quota_key(namespace), states.QUOTA, cause)

@@ -2,8 +2,8 @@
 
 When the clusters or the references of a workload change, its shard sends a link to the shard of each dependency, with
 all clusters in which the workload needs it. A cluster from which the workload is evicted gracefully is included until
-the eviction ends. Links contain no replicas, so scaling a workload sends no link. A workload that lost its policy
-keeps its requests.
+the eviction ends. Links contain no replicas, so scaling a workload sends no link. A workload that no policy claims any
+longer keeps its requests.
 """
 
 import msgspec
@@ -62,7 +62,7 @@ def decide(binding: Binding, view: View, *, preserved: bool = False) -> Outputs[
 def _current_dependencies(
     binding: Binding, facts: Facts, previous_refs: tuple[shapes.WorkloadRef, ...]
 ) -> tuple[shapes.WorkloadRef, ...]:
-    """Return the dependencies of the workload; if it has lost its policy, those of the last decision."""
+    """Return the dependencies of the workload; if no policy claims it any longer, those of the last decision."""
     claim, template = binding.claim, binding.template
     if binding.declared is None or template is None:
         return ()

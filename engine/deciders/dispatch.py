@@ -2,15 +2,14 @@
 
 A binding goes to its assigned clusters and to those in which other bindings require it. A cluster from which the
 binding is evicted gracefully keeps its work until the eviction ends; a leaving cluster keeps only what the policy
-preserves. A suspended cluster gets ``suspended`` works, which say what it would get; removals
-are never suspended. The works of a binding without policy stay as they are, also suspended ones, unless other
-bindings need it.
-A work names the override policies that select its cluster (errors in them are found when the work is rendered), the
-status values to report, the labels with preserved state (see ``state_preservation``), and whether it takes over
-objects that exist already.
+preserves. A cluster in which dispatching is suspended gets ``suspended`` works, which only show what it would get;
+removals are never suspended. The works of a binding without policy stay as they are, also suspended ones, unless other
+bindings need it. A work names the override policies that select its cluster (errors in them are found when the work is
+rendered), the status values to report, the labels with preserved state (see ``state_preservation``), and whether it
+takes over objects that exist already.
 
-If a template is deleted and a new one created under its name, a cluster gets the new work once it has confirmed that
-the former one is gone.
+If a template is deleted and a new one created under its name, a cluster gets the new work once it has confirmed the
+removal of the former work.
 
 The ResourceQuotas that a FederatedResourceQuota assigns are sent to the clusters it names; no policy or scheduling
 decision is needed (see ``quota_assignments``).
@@ -48,8 +47,8 @@ def decide(
 ) -> Outputs[None]:
     """Emit changed and removed works, and one decision that lists them (several if it would be too large).
 
-    With ``preserved``, a workload whose work is removed keeps running in its cluster. ``left`` are clusters in which it
-    keeps running in any case.
+    With ``preserved``, a workload whose work is removed keeps running in its cluster. In the clusters ``left`` it also
+    keeps running without ``preserved``.
     """
     dispatched: list[decisions.DispatchedWork] = []
     declared, claim = binding.declared, binding.claim
@@ -109,7 +108,8 @@ def _desired_works(
         yield decisions.DispatchedWork(
             cluster=cluster,
             state="applied",
-            # A default count is not written to a cluster with all replicas: an absent one may mean "no limit" there.
+            # Omit the count if this cluster has all replicas and their number is the interpreter's default: the
+            # template may omit it too, and writing it could set a limit where the template has none.
             replicas=count if is_counted and not count == declared.replicas == default else NO_REPLICAS,
             overrides=overrides,
             labels=state_preservation.labels(binding, cluster),
@@ -129,9 +129,9 @@ def _runs_former(shard: ShardState, cluster: str, key: str) -> bool:
 
 
 def _overwrites(binding: Binding, view: View) -> bool:
-    """Whether the template requests that works overwrite existing objects, or else its policy or dependent bindings.
+    """Whether works overwrite existing objects, because the template, its policy or a dependent binding requests it.
 
-    Dependent bindings count only if no policy claims the template.
+    Dependent bindings count only if no policy has ever claimed the template.
     """
     if binding.template is not None and binding.template.overwrites:
         return True
@@ -150,7 +150,7 @@ def _assigned_quotas(
 ) -> Iterator[decisions.DispatchedWork]:
     """Yield a work for each of ``clusters`` whose assigned ResourceQuota has changed.
 
-    ``source`` is the declaration that works of assigned quotas have in place of a template's.
+    ``source`` has the reference of the ResourceQuota and the log offset of the FederatedResourceQuota.
     """
     for cluster in sorted(clusters):
         work = decisions.DispatchedWork(
@@ -180,7 +180,7 @@ def _completions(binding: Binding, placements: Placements) -> dict[str, int]:
 
 
 def _targets(binding: Binding, declared: Declared, required: AbstractSet[str]) -> Targets:
-    """Return (cluster, replicas) for the assigned clusters, if a policy claims the binding, and for required ones."""
+    """Return (cluster, replicas): the assigned clusters if a policy claims the binding, and the ``required`` ones."""
     assigned = binding.clusters if binding.claim is not None else ()
     others = required - {name for name, _ in assigned}
     return (*assigned, *((name, declared.replicas or 0) for name in sorted(others)))

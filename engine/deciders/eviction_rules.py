@@ -1,8 +1,7 @@
 """Eviction rules: when a NoExecute taint evicts a workload, and when a graceful eviction ends.
 
-Times are integer milliseconds since 1970; an action takes place in the first step at or after its time.
-The rules are Karmada's. The scheduler replaces the evicted replicas; a scheduling filter excludes the
-cluster meanwhile.
+Times are integer milliseconds since 1970; an action takes effect in the first step at or after its time. The rules are
+Karmada's. The scheduler replaces the evicted replicas; a scheduling filter excludes the cluster meanwhile.
 """
 
 import enum
@@ -57,7 +56,7 @@ class Ended(Struct, frozen=True, gc=False):
 
 
 class Assessment(Struct, frozen=True, gc=False):
-    """Tasks that have ended, and the time at which a grace period of another one ends next (None: never)."""
+    """Tasks that have ended, and the time at which the next grace period of another task ends (None: never)."""
 
     ended: tuple[Ended, ...]
     due_ms: int | None

@@ -33,7 +33,7 @@ class PolicyChanged(Struct, frozen=True, gc=False):
 
     policy: PolicyRef
     selections: tuple[selector_index.Selection, ...]
-    """Its selection before and after the change."""
+    """The policy's selection before and after the change."""
 
 
 class InterpreterChanged(Struct, frozen=True, gc=False):
@@ -65,7 +65,7 @@ class OverrideChanged(Struct, frozen=True, gc=False):
     """An override policy was applied, changed or deleted."""
 
     selections: tuple[selector_index.Selection, ...]
-    """Its selection before and after the change."""
+    """The override policy's selection before and after the change."""
 
 
 class QuotaChanged(Struct, frozen=True, gc=False):
@@ -120,7 +120,7 @@ Change = (
 class Changed(Struct, frozen=True, gc=False):
     """A change of the facts, with the input that caused it and that input's offset in its topic.
 
-    ``shard`` is the only shard that applies it; None for all.
+    ``shard`` is the only shard that applies the change; with None all shards apply it.
     """
 
     change: Change

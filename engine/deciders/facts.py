@@ -273,7 +273,8 @@ class Facts:
             return []
         if manifest.kind == taint_objects.KIND:
             self.taint_policies[manifest.metadata.name] = taint_objects.decode(raw)
-            # The taint policies decide which clusters wait, so the cached queue is no longer valid.
+            # Taint policies determine from which clusters workloads must be evicted, so the cached queue is no longer
+            # valid.
             self._queue = member_facts.Queue()
             return [TaintPolicyChanged()]
         if manifest.kind in override_objects.KINDS:

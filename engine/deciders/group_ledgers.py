@@ -33,8 +33,9 @@ def answer(shard: ShardState, link: links.GroupAnswered) -> bool:
         return False
     _judge(seat, link)
     if link.granted:
-        # The next scheduling pass must choose the granted clusters. So the pass sees the other bindings' clusters as
-        # they were at the claim; with newer ones, two bindings could send claims in turn forever.
+        # The next scheduling pass must choose the granted clusters, so restore the other bindings' clusters from the
+        # time of the claim. With newer ones the pass could choose different clusters, and two bindings could claim in
+        # turn forever.
         seat.is_bound, seat.others = seat.asked_bound, seat.asked_others
     return True
 

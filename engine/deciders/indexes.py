@@ -1,4 +1,4 @@
-"""Indexes to find the bindings that a fact concerns without a walk over all bindings of the shard.
+"""Indexes to find the bindings that a changed fact affects, without a walk over all bindings of the shard.
 
 Derived from the bindings, templates and watched clusters of the shard, so they are rebuilt at start and not stored.
 """
@@ -138,10 +138,10 @@ class Templates:
 
 
 class Indexes:
-    """Keys of the shard's bindings and clusters, by the facts that concern them.
+    """Keys of the shard's bindings and clusters, by the facts that affect them.
 
     - ``by_cluster``: bindings that are assigned to a cluster, have a work there or are being evicted from it.
-    - ``by_policy``: bindings that a policy claims; ``by_group``: the same, by placement digest and affinity group.
+    - ``by_policy``: bindings that a policy claims; ``by_group``: these bindings by placement digest and affinity group.
     - ``blocked``: bindings whose scheduling failed and is to be retried; ``unready``: blocked bindings that no changed
       fact has made ready to retry yet.
     - ``unranked``: bindings with a refused policy or a missing PriorityClass.
@@ -174,7 +174,7 @@ class Indexes:
 
     def update(self, key: str, binding: Binding | None) -> None:
         """Update the indexes to a binding's current state; None if it was deleted."""
-        # Not part of the entry, because a capacity report changes ``unready`` (``affected_keys``) without ``update``.
+        # ``_Entry`` does not include this, because a capacity report changes ``unready`` directly (``affected_keys``).
         is_unready = binding is not None and binding.blocked and not binding.ready_to_retry
         _put(self.unready, key, is_member=is_unready)
         self.templates.put(key, binding.template if binding else None)

@@ -148,7 +148,7 @@ def _apply_rebalancer(
 
 
 def _allow_deletion(shard: ShardState, taken: verdicts.Taken, cluster: str) -> None:
-    """Allow the deletion that an eviction suppressed; this ends the eviction in the same step.
+    """Allow the deletion of a work that its eviction has suppressed; the eviction then ends in this step.
 
     Evictions by preemption (``held``) are not affected: the work is deleted already, and such an eviction only keeps
     the binding out of the cluster.
@@ -223,7 +223,7 @@ def _take_removal(shard: ShardState, taken: verdicts.Taken, confirmation: health
 
 
 def _lacks_work(shard: ShardState, binding: Binding, cluster: str) -> bool:
-    """Whether a cluster of the binding has no work yet: its work waits for the removal of a former one."""
+    """Whether a cluster of the binding has no work yet, because the removal of an earlier work is not confirmed."""
     return cluster not in binding.works and cluster in required_bindings.targets(shard, binding)
 
 

@@ -49,7 +49,7 @@ _PROJECTED: Final[dict[_Kind, tuple[str, ...]]] = {
     ("v1", "Pod"): (status_values.CONTAINERS_READY, status_values.PHASE),
     ("v1", "Service"): _BALANCED,
 }
-"""Fields that the projections aggregate: a Job's end, addresses, times and phases."""
+"""Paths of the status fields that members report for the projections, which aggregate them; by kind."""
 
 
 class Interpreter(Struct, frozen=True):
@@ -71,7 +71,7 @@ def _reading(spec: interpreters.Interpretation) -> shapes.Reading | None:
     health = None
     match alternatives:
         case ((rule,),):
-            # A single rule is recorded as in earlier releases.
+            # Record a single rule in ``health``, as earlier releases did, so that recorded readings stay the same.
             health, alternatives = rule, ()
         case _:
             pass
@@ -87,7 +87,7 @@ def _reading(spec: interpreters.Interpretation) -> shapes.Reading | None:
 
 
 def _of_kubernetes(kind: _Kind) -> Interpreter:
-    """Return the interpreter of a kind of Kubernetes, whose replicas and health have rules in code."""
+    """Return the interpreter of a Kubernetes kind: status fields only, since code determines replicas and health."""
     fields = _FIELDS.get(kind, ())
     paths = {*(field.json_path for field in fields), *_PROJECTED.get(kind, ())}
     spec = interpreters.Interpretation(
@@ -122,7 +122,7 @@ class Interpreters:
         return self._in_use.get(key) or _BUILT_IN.get(key)
 
     def put(self, name: str, raw: msgspec.Raw) -> list[Change]:
-        """Store the interpreter of the ReplicaInterpreter ``name``, in place of its last one; return the changes."""
+        """Store the interpreter of the ReplicaInterpreter ``name``, replacing its previous one; return the changes."""
         changes = self.drop(name)
         spec = interpreters.decode(raw)
         new = Interpreter(name, spec, _reading(spec))

@@ -45,8 +45,8 @@ def selecting_groups(
 ) -> tuple[str, ...]:
     """Return the names of the claiming policy's affinity groups that select any of the clusters ``names``, in order.
 
-    If the policy has no groups, return that of the binding's last group alone if the policy selects one of the
-    clusters, otherwise nothing. If no policy claims the binding, return that of its last group alone.
+    If the policy has no groups, the result is the name of the binding's last group if the policy selects any of the
+    clusters, otherwise empty. If no policy claims the binding, the result is the name of its last group.
     """
     if binding.claim is None:
         return (binding.affinity,)
@@ -68,11 +68,10 @@ def restore(
 ) -> Outputs[bool]:
     """Assign a binding to its recovered clusters again; return whether there are any.
 
-    This is not left to the scheduler: it could find too little free capacity, because the running copies use it, or
-    exhausted quotas. The scheduling pass in the same step begins with the affinity group in use, and would remove the
-    copy if that group did not select its cluster. So the group in use stays only if it selects a recovered cluster;
-    otherwise the policy's first group that does takes its place. Recovered clusters that this group does not select
-    stay unassigned.
+    The scheduler could not do this if the running copies use up the free capacity or the quotas. The scheduling pass in
+    the same step begins with the affinity group of the binding, and removes copies in clusters that this group does not
+    select. So the binding keeps its group only if the group selects a recovered cluster; otherwise it gets the policy's
+    first group that selects one. Recovered clusters that this group does not select stay unassigned.
     """
     recovered = [
         ended_task.task for ended_task in ended if ended_task.reason == eviction_rules.EndReason.RECOVERED

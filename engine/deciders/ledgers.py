@@ -40,10 +40,10 @@ class Ledger(Struct, gc=False):
 class GroupMember(Struct, gc=False):
     """A seat: a binding in a group of workloads, its clusters (``placed``), and the last requested ones (``wanted``).
 
-    The binding's shard and the group's owner shard have a copy each. ``number`` is the number of the last claim.
-    The last verdict (``GroupVerdict``) sets ``is_bound`` if another binding of the group has clusters, and ``others``
-    to the clusters of the other bindings; in a group that shares all clusters, only to those that the other bindings
-    have in common. ``asked_bound`` and ``asked_others`` are the values of these two when ``wanted`` was chosen.
+    The binding's shard and the group's owner shard have a copy each. ``number`` is the number of the last claim. The
+    last verdict (``GroupVerdict``) sets ``is_bound`` if another binding of the group has clusters. It sets ``others``
+    to the clusters of the other bindings; if all bindings must share their clusters, to those that the others have in
+    common. ``asked_bound`` and ``asked_others`` are ``is_bound`` and ``others`` at the time when ``wanted`` was chosen.
     """
 
     number: int

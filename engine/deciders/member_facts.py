@@ -38,7 +38,7 @@ class Queue:
         if self._order is None:
             self._order, self.changed = [], set(names)
         for name in self.changed:
-            # Find the old entry by its stored key: the cluster's current values differ already.
+            # Find the old entry by its stored position, because the cluster may have another time now.
             if (entry := self._positions.pop(name, None)) is not None:
                 del self._order[bisect.bisect_left(self._order, entry)]
             if (since := since_ms(name)) is not None:
@@ -113,7 +113,7 @@ def summary(capacity: clusters.CapacityReported | None) -> manifests.ResourceSum
 class QuotaLimits:
     """The ResourceQuotas that clusters report: the amounts left, and how many more replicas these allow.
 
-    The mapping ``free`` is not copied but changed in place.
+    The mapping ``free`` is shared with the caller and changed in place.
     """
 
     def __init__(self, free: QuotaAmounts) -> None:

@@ -1,4 +1,4 @@
-"""Needs: which bindings depend on an object, in which clusters, and on which terms.
+"""Needs for an object: the bindings that depend on it, and for each binding the clusters and other terms.
 
 Thousands of bindings may depend on one object, so a decision looks only at the needs that changed.
 """
@@ -119,12 +119,18 @@ def forget_dropped(shard: ShardState, key: str) -> None:
 
 
 def overwrites(shard: ShardState, binding: Binding) -> bool:
-    """Return whether an object without policy takes over existing objects, because a dependent binding requests it."""
+    """Return whether works of an object take over existing objects, because a dependent binding requests it.
+
+    False if a policy has ever claimed the object.
+    """
     needs = None if binding.last_claim else of(shard, binding.key)
     return needs is not None and needs.overwrites
 
 
 def preserves(shard: ShardState, binding: Binding) -> bool:
-    """Return whether an object stays in its clusters when deleted: its policy or a dependent binding requests that."""
+    """Return whether an object stays in its clusters when it is deleted.
+
+    Its last policy requests that; or, if no policy has ever claimed it, a dependent binding.
+    """
     needs = None if binding.last_claim else of(shard, binding.key)
     return binding.preserves or (needs is not None and needs.preserves)

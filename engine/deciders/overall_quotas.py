@@ -47,7 +47,7 @@ def admit(
     *,
     is_declared: bool = False,
 ) -> Outputs[Pending | Refused | None]:
-    """Return why the binding may not use these amounts now; None if it may.
+    """Return ``Pending`` or ``Refused`` if the binding may not use these amounts now; None if it may.
 
     If necessary, the amounts are claimed from the owner shard of the namespace's quotas. ``is_declared``: the amounts
     belong to the declared version of the template; they are not claimed while a claim for a newer version is open.
@@ -74,7 +74,8 @@ def admit(
 def _is_of_template(claim: QuotaClaim, binding: Binding) -> bool:
     """Whether a claim is for a version of the template that is not declared yet.
 
-    A binding has one claim at a time: if each version replaced the other's claim in each step, none would be granted.
+    A binding has one claim at a time. If the declared and the new version replaced each other's claim in each step,
+    neither would be granted.
     """
     if not (binding.has_undeclared_write and claim.wanted) or claim.is_granted:
         return False
@@ -115,7 +116,7 @@ def _request(
 
 
 def share(ledger: Ledger, known: Limits) -> Outputs[None]:
-    """Grant or refuse the open claims, and send the verdicts that are new."""
+    """Grant or refuse the open claims, and send each verdict that differs from the last one on its claim."""
     limits = known.get(ledger.namespace, {})
     limit_texts = _limit_texts(ledger.namespace, limits)
     totals = dict(ledger.totals)
@@ -124,8 +125,8 @@ def share(ledger: Ledger, known: Limits) -> Outputs[None]:
     for by in ledger.open:
         claim = ledger.claims[by]
         fault = _fault(ledger.namespace, limits, totals, claim)
-        # Skip a claim that exceeds the same limit as before. The sum in its message changes with every other claim,
-        # so thousands of verdicts would be sent again each time.
+        # Send no new verdict if the claim is still refused and the limit in its last verdict is unchanged. The sum in
+        # the message changes with every other claim, so thousands of refused claims would get new verdicts each time.
         if fault and _limit_in(claim.fault) in limit_texts:
             continue
         if not fault:

@@ -70,7 +70,7 @@ def victims(
     if not shortage.is_resolved_without(leaving.values()):
         return ()
     gained = {identity: shortage.replicas_gained(occupant) for identity, occupant in leaving.items()}
-    # In reverse key order: occupants that are tried first are kept, so of equal ones the first keys become victims.
+    # In reverse key order: of equal occupants, those tried first are kept, so the ones with the first keys are evicted.
     last_first = sorted(leaving, reverse=True)
     for identity in sorted(last_first, key=lambda identity: (-lower[identity].priority, gained[identity])):
         spared = leaving.pop(identity)

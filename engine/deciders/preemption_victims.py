@@ -16,7 +16,7 @@ from events import decisions, links, shapes, vocabulary
 OFFERS_MAX: Final = 64
 """Maximum number of candidates in one answer: those of lowest priority, among equals those with the most replicas.
 
-Fewer if a record does not hold them.
+Fewer if the answer would exceed the size of a record.
 """
 
 EXCLUSION_SECONDS: Final = 300
@@ -36,7 +36,8 @@ def answer(indexes: Indexes, view: View) -> Outputs[None]:
         # Sorted, because ``occupants`` iterates over a set. Send an answer even without candidates: the requester
         # waits until every shard has answered.
         candidates = sorted(occupants(request, indexes, view.shard), key=_victim_order)
-        # Offer only what fits into one record: an interpreter may find thousands of requests in a custom object.
+        # Offer only as many candidates as one record can contain: a custom object may have thousands of resource
+        # requests.
         offers = next(record_sizes.portions(tuple(candidates[:OFFERS_MAX])))
         yield links.CapacityOffered(key=key, number=request.number, shard=view.shard.shard, occupants=offers)
         yield

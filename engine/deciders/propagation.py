@@ -5,11 +5,10 @@ Then the best other policy claims the template, or the binding is released and i
 template changes so that its policy no longer selects it, the claim and the placement stay, as in Karmada. Deleting
 the template withdraws the binding from all clusters.
 
-A lazy policy claims an existing template at the template's next write; at once, it only marks the template with its
-labels and annotations, and then no other policy claims the template unless it preempts the lazy one. The mark waits for
-that write even if its policy is lazy no longer. But when the claim of a policy ends, the best other policy claims the
-template at once even if it is lazy. An imported template keeps an older placement of its lazy policy until the
-template's next write.
+A lazy policy claims an existing template only at the template's next write. Until then the template is marked with the
+policy's labels and annotations, and other policies can claim it only by preempting the lazy one; this also holds if the
+policy is no longer lazy. But when the claim of a policy ends, the best other policy claims the template at once even if
+it is lazy. An imported template keeps an older placement of its lazy policy until the template's next write.
 
 A policy whose PriorityClass or dependent override policies do not exist is not applied until they are created. Until
 then, an existing binding stays as it is, and a new one is not declared.
@@ -58,7 +57,8 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[bool]:
         elif outcome == Outcome.PREEMPTED or _missing_override(waiting, view.facts) is None:
             yield from _mark(binding, waiting)
         return False
-    # As in Karmada: the end of a claim changes the template's labels, which counts as a write of the template.
+    # The end of a claim changes the template's labels. As in Karmada, this counts as a write of the template, so a lazy
+    # policy claims it below.
     if chosen is None or (waiting is not None and binding.marked is not None):
         yield from _release(binding, view.facts)
         if waiting is not None and _missing_override(waiting, view.facts) is None:
@@ -83,7 +83,7 @@ def _mark_of(policy: KnownPolicy) -> bindings.Mark:
 
 
 def _was_refused(binding: Binding, chosen: KnownPolicy | None) -> bool:
-    """Whether the last refusal concerns the chosen policy; ``refused`` may also name a former one."""
+    """Whether the last recorded refusal is one of the chosen policy, not of a former one."""
     return chosen is not None and binding.refused is not None and binding.refused.policy == chosen.policy.ref
 
 
@@ -112,7 +112,7 @@ def _restore_marks(binding: Binding) -> Outputs[None]:
 
 
 def _refuse(binding: Binding, template: Template, chosen: KnownPolicy, view: View) -> Outputs[bool]:
-    """Record a new refusal of the policy by the template; return whether the policy cannot be applied now."""
+    """Return whether the policy cannot be applied to the template now; record the reason if it is a new refusal."""
     obstacle = yield from _obstacle(binding, template, chosen, view)
     if isinstance(obstacle, Refused):
         refused = decisions.ClaimRefused(
@@ -154,7 +154,7 @@ def _missing_override(policy: KnownPolicy, facts: Facts) -> shapes.PolicyRef | N
 
 
 def _holder(binding: Binding, template: Template) -> shapes.PolicyRef | None:
-    """Return the policy that claims or will claim the template; at first, the one named by an imported placement."""
+    """Return the policy that claims or will claim the template; before the first claim, an imported placement's one."""
     last = binding.claim or binding.marked
     if last is not None:
         return last.policy
@@ -262,7 +262,8 @@ def _claim(
     preempted = previous.policy if previous and is_preemption and binding.marked is None else None
     made = claimed(binding.key, chosen, preempted)
     if older is not None:
-        # Without a version, so that the next write of the template claims it with the current placement.
+        # Record no version, so that the policy claims the template with its current placement at the template's next
+        # write.
         made = structs.replace(made, placement=older, version=_NO_VERSION)
     yield made
 

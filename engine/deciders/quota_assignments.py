@@ -1,7 +1,8 @@
 """Static assignments of FederatedResourceQuotas: a ResourceQuota in each named cluster, and its reported status.
 
-The works have the binding key of a ResourceQuota with the same name; in Karmada the works of both share one name, too.
-Therefore a ResourceQuota of this name that a policy propagates takes precedence over the assignments.
+Works of the assigned ResourceQuotas use the binding key of a ResourceQuota template with this name and namespace (in
+Karmada, both have one work name). So a ResourceQuota template that a policy propagates takes precedence over the
+assignments.
 """
 
 import hashlib

@@ -27,19 +27,20 @@ def take(shard: ShardState, key: str, link: links.QuotaRequested) -> bool:
     else:
         ledger.open.pop(link.key, None)
     if not ledger.claims and not ledger.shown:
-        # The quotas were deleted before the last claim was; no decision follows that could remove the ledger.
+        # The quotas were deleted before this last claim ended: no decision follows that could remove the ledger.
         del shard.ledgers[key]
     return True
 
 
 def forget_shown(shard: ShardState, key: str, quota: str) -> None:
-    """Clear the use of a quota in the last decision on the ledger with this key: the quota's limits were removed.
+    """Clear the last recorded use (``shown``) of a quota whose limits were removed, in the ledger with this key.
 
     If the quota is created again before the next step, another decision is necessary to show the use in its status.
     """
     ledger = shard.ledgers.get(key)
     if ledger is not None and quota in ledger.shown:
-        # The next decision has amounts for the quota, or no entry; an empty entry differs from both.
+        # The next use has amounts for the quota or no entry for it. An empty entry differs from both, so a decision
+        # follows.
         ledger.shown = {**ledger.shown, quota: {}}
 
 

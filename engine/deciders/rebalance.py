@@ -51,8 +51,7 @@ def _start(rebalancer: Rebalancer) -> Outputs[None]:
         for order, observed in sorted(rebalancer.observed.items())
         if order not in workloads and observed.result != SUCCESSFUL
     )
-    # Generation 1 shows the rebalancer's creation time, later ones the time of the edit that added the
-    # workload.
+    # Time of the requests: the rebalancer's creation for generation 1, later the edit that added the workloads.
     at_ms = rebalancer.created_ms if rebalancer.generation == 1 else rebalancer.edited_ms
     yield rebalance_decisions.RebalanceStarted(
         name=rebalancer.name,

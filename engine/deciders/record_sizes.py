@@ -10,7 +10,7 @@ from events import limits
 _ItemT = TypeVar("_ItemT")
 
 _REST_BYTES: Final = 64 * 1024
-"""Bytes of a record that are left to the fields of a decision besides its list."""
+"""Bytes of a record that are reserved for the fields of a decision other than its list."""
 
 
 def fits(items: object) -> bool:

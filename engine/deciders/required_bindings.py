@@ -1,9 +1,9 @@
 """Dependency distribution (``propagateDeps``), dependency side: apply the needs of other bindings to an object.
 
-A needed object gets a binding even if no policy selects it. It goes to the clusters of its policy and to those in
-which other bindings need it. A need for an object that does not exist yet waits in the state. A binding that
-exists for needs only is withdrawn with the last of them. An object without policy takes over existing objects, or is
-preserved when it is deleted, if one of the dependent bindings requests that.
+A needed object gets a binding even if no policy selects it. The object is dispatched to the clusters that its policy
+assigns and to those in which other bindings need it. A need for an object that does not exist yet is kept in the state.
+A binding that exists for needs only is withdrawn with the last of them. An object without policy takes over existing
+objects, or is preserved when it is deleted, if one of the dependent bindings requests that.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

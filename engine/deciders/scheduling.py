@@ -76,7 +76,7 @@ def decide(
 
 
 def answer(binding: Binding, view: View) -> Outputs[bool]:
-    """Answer a binding's rebalancers unless it waits for quotas or groups; return whether they are answered."""
+    """Answer the reschedule requests for a binding; return False, without answers, if it waits for quotas or groups."""
     if view.shard.awaits(binding.key):
         return False  # the answer comes with the decision
     for request in (*binding.delayed, *binding.reschedule_requests):
@@ -155,8 +155,8 @@ def _run_pass(
         and restrictions != NO_RESTRICTIONS
         and not workload_groups.has_open_claim(binding, view.shard)
     ):
-        # The restrictions are as of the last claim; the other bindings of the groups may have moved since. If a
-        # pass without restrictions succeeds, its clusters are claimed, and the verdict has the current restrictions.
+        # The known restrictions may be outdated, because the other bindings of the groups may have moved since the last
+        # claim. So try without restrictions and claim the clusters: the verdict brings the current restrictions.
         other = msgspec.structs.replace(request, apart=frozenset(), together=None)
         if view.facts.decision_cache.decide(other).reason == SUCCESS:
             request, decision = other, _decision(binding, other, view)

@@ -146,7 +146,8 @@ class ShardFold:
             or state.touched
             or state.waiting
             or state.reported
-            # Take a step before folding more facts: a replay folds the facts of a step before the shard's own inputs.
+            # A replay folds all facts of a step before the shard's own inputs. So after own inputs a step must come
+            # first.
             or self._own_taken
             or self._refused
         )
@@ -163,7 +164,7 @@ class ShardFold:
         """Take a step: decide at most ``budget`` of the waiting keys, fewer if they emit many records.
 
         A ``term`` other than the current one begins an ownership. If the key ``explained`` is scheduled, the step
-        has the explanation.
+        contains the passes to explain.
         """
         portions = self.decide_in_portions(facts, time_ms, budget, term=term, explained=explained)
         while True:
@@ -198,7 +199,7 @@ class ShardFold:
             yield from collector.take_all(self._decide_key(key, waiting, view))
             self._finish_key(key, facts, at_ms)
             yield
-            # Break only between keys: replay pops ``processed`` whole keys.
+            # Stop only between keys: the record counts whole keys (``processed``), and a replay pops as many.
             if len(collector.outputs) >= OUTPUTS_MAX:
                 break
         if state.departures:
@@ -244,7 +245,7 @@ class ShardFold:
         self._commit(taken, value)
 
     def _await_report(self, cluster: str) -> None:
-        """Set the timer for the next report of a cluster that this shard owns."""
+        """Set the timer that expires if a cluster of this shard sends no further report in time."""
         watch = self.state.watches.get(keys.cluster_key(cluster))
         if watch is not None:
             self._timers.set(watch, watch.due_ms)
@@ -268,7 +269,7 @@ class ShardFold:
             self._timers.set(watch, watch.due_ms)
 
     def _prepare_step(self, facts: Facts, at_ms: int, of_release: str) -> None:
-        """Touch the keys that wait for a step, fire due timers and order the queue, by the rules of ``of_release``."""
+        """Queue keys of deferred changes and due timers, and order the queue, by the rules of ``of_release``."""
         self.deferred.touch_watched(self.state)
         touches_all = of_release in _RELEASES_TOUCHING_ALL
         self.deferred.touch_troubled(self.state, self.indexes, facts, touches_all=touches_all)

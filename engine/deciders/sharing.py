@@ -36,7 +36,7 @@ def compact_shard(state: ShardState, inputs: Iterable[PartitionState]) -> None:
 
 
 def compact_template(template: Template) -> Template:
-    """Return the template with texts that equal templates and other templates of its kind share."""
+    """Return the template with reference, labels and digest replaced by equal objects of other templates."""
     return structs.replace(
         template,
         ref=shared_ref(template.ref),

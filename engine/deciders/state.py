@@ -135,7 +135,7 @@ class Dispatched(Struct, frozen=True, gc=False):
 
 
 class Removal(Struct, frozen=True, gc=False):
-    """A removal, in step ``version``, that its cluster has not confirmed; ``is_withdrawn``: of a deleted template."""
+    """An unconfirmed removal of a work; ``version`` is its (term, step), ``is_withdrawn``: the template was deleted."""
 
     version: tuple[int, int]
     is_withdrawn: bool

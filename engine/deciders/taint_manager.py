@@ -62,9 +62,9 @@ def decide(binding: Binding, view: View, *, is_changed: bool) -> Outputs[bool]:
 def _frees_cluster(binding: Binding, ended: Sequence[eviction_rules.Ended], view: View) -> bool:
     """Whether a scheduling pass may use a cluster whose eviction ended.
 
-    A pass that failed without the cluster may succeed. A duplicated workload returns if the taint is gone. It does not
-    return by itself to a taint that it tolerates for some seconds, nor after another eviction: it would be evicted
-    again and again.
+    A pass that failed without the cluster may succeed now. A duplicated workload returns to the cluster once the taint
+    is gone. It does not return while it tolerates the taint only for some seconds, nor after an eviction for another
+    reason: it would be evicted again and again.
     """
     return bool(ended) and (
         binding.condition != SUCCESS
@@ -101,8 +101,8 @@ def due_ms(binding: Binding, facts: Facts, placements: Placements, shard: ShardS
         is_scheduled = _is_scheduled(binding, shard)
         assessed = _assess(binding, facts, placements, 0, is_scheduled=is_scheduled, is_changed=False)
         if assessed.ended:
-            # An eviction can end now, for example because its replacement is healthy. It is not certain that another
-            # input will cause a step, so the step is due now.
+            # An eviction can end now, for example because its replacement is healthy. Perhaps no other input follows
+            # that would cause a step, so make one due now.
             dues.append(1)
         elif assessed.due_ms is not None:
             dues.append(assessed.due_ms)
@@ -129,9 +129,9 @@ def _paced_deadline_ms(binding: Binding, cluster: str, deadline_ms: int) -> int:
     """Return when a binding must leave a cluster: later than ``deadline_ms`` if a taint evicted it after that time.
 
     The scheduler may choose a cluster with a tolerated taint again, although the toleration's seconds are over. In
-    Karmada, whose controllers wait for one another, such a binding comes and goes every few seconds. Here it would
-    do so within one millisecond, forever. So each stay lasts as long as the time from the deadline to the last
-    eviction, at least RETURN_MS.
+    Karmada, such a binding is evicted and assigned again every few seconds, since its controllers wait for one another.
+    Here that would happen every millisecond, forever. So each new stay lasts as long as the time from the deadline to
+    the last eviction, at least RETURN_MS.
     """
     last_ms = next((at_ms for name, at_ms in binding.evicted if name == cluster), None)
     if last_ms is None or last_ms < deadline_ms or deadline_ms == eviction_rules.AT_ONCE_MS:

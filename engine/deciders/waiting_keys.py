@@ -11,7 +11,7 @@ from events import topics
 
 _FOLD_ORDER: Final = {topic: rank for rank, topic in enumerate(topics.FACT_TOPICS)}
 _REPORTED_SHARE: Final = 8
-"""One of this many decided keys comes from the member reports, however many other keys wait."""
+"""One of this many decided keys comes from the queue of member reports, however many other keys wait."""
 
 
 def touch(shard: ShardState, key: str, flags: int, cause: Cause) -> None:
@@ -30,8 +30,8 @@ def touch_by_fact(shard: ShardState, key: str, flags: int, cause: Cause) -> None
 def newest(previous: Cause | None, cause: Cause) -> Cause:
     """Return the later of two causes, in the order in which inputs are folded.
 
-    That order is: clusters, policies, the shard's own inputs; each by offset. The start of a term is a cause without a
-    position; as the previous cause it is always the earlier one.
+    That order is: clusters, policies, the shard's own inputs; each by offset. The start of a term has no position as a
+    cause; as ``previous`` it always counts as the earlier one.
     """
     if previous is None or not previous.position:
         return cause
