@@ -15,9 +15,9 @@ from engine.placement.explanations import BY_WEIGHT, DUPLICATED, FRESH, KEPT, SC
 class Share(msgspec.Struct, frozen=True, kw_only=True):
     """One division of replicas; each column has a value for each candidate cluster.
 
-    ``seats`` is the number of replicas divided; ``votes`` are the weights, 0 for a cluster that took no part.
-    ``kept`` are running replicas that a cluster keeps in addition to its seats (None: no cluster has any);
-    ``replicas`` is the result.
+    ``seats`` is the number of replicas divided; ``votes`` are the weights (0: the cluster took no part; None: nothing
+    was divided). ``kept`` are running replicas that a cluster keeps in addition to its seats (None: no cluster has
+    any); ``replicas`` is the result.
     """
 
     kind: str

@@ -1,9 +1,9 @@
 """Selection of regions: the best combination of scored regions.
 
-Karmada's scheduler searches all combinations, which is exponential in the number of regions. Let n be the least
-number of regions. If even the n smallest regions have enough clusters, the best combination is the n regions with
-the highest scores. Otherwise there is a search; it stops after `STEPS_MAX` steps with the best combination found, a
-limit that only fleets with very many regions reach.
+Karmada's scheduler searches all combinations, which is exponential in the number of regions. Let n be the least number
+of regions. If even the n smallest regions have enough clusters, the best combination is the n regions with the highest
+scores. Otherwise there is a search; it stops after `STEPS_MAX` steps with the best combination found. Only fleets with
+very many regions reach this limit.
 """
 
 from collections.abc import Iterator

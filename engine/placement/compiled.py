@@ -1,4 +1,4 @@
-"""A placement compiled to masks over a fleet: the clusters that each of its rules matches.
+"""A placement compiled for a fleet: each rule becomes a mask that shows which clusters the rule matches.
 
 Compiled placements are valid until a cluster fact other than capacity changes; the fleet drops them then. The
 rules are those of the filter plugins of Karmada's scheduler.
@@ -30,7 +30,7 @@ _PROPERTIES: Final[dict[str, tuple[str, Callable[[clusters.ClusterManifest], tup
     "region": ("region", lambda cluster: _texts(cluster.spec.region)),
     "zone": ("zones", lambda cluster: cluster.spec.zones),
 }
-"""Properties of clusters that field selectors and spread constraints name: the name in messages, and the values."""
+"""Cluster properties by their name in field selectors and spread constraints: name in messages, function for values."""
 
 
 class Strategy(enum.Enum):

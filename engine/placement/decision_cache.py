@@ -50,8 +50,8 @@ class DecisionCache:
 def _cache_key(request: requests.Request, masks: compiled.Compiled) -> tuple[object, ...]:
     """The key of a request: everything that a decision reads.
 
-    The key has the order in which the uid breaks ties instead of the uid, and the masks of the placement instead of
-    the placement: equal placements share one `Compiled`.
+    Instead of the uid the key has the tie-breaking order that follows from it. Instead of the placement it has the
+    placement's masks, because equal placements share one `Compiled`.
     """
     return (
         masks,

@@ -52,8 +52,8 @@ class Chosen:
         """``index`` points into ``names``; an integer ``replicas`` applies to all chosen clusters.
 
         ``available`` has the free replicas (None: not estimated); ``positions`` are the chosen clusters' indexes into
-        this array (None: it has exactly the chosen clusters). The arrays must not change afterwards. ``cache``
-        holds results for exactly these clusters.
+        ``available`` (None: it has exactly the chosen clusters). The arrays must not change afterwards. ``cache`` holds
+        results for exactly these clusters.
         """
         self._names = names
         self._index = index
@@ -87,7 +87,7 @@ class Chosen:
         return self._pairs
 
     def available(self) -> dict[str, int]:
-        """Return the free replicas of each chosen cluster when decided; empty for templates without replicas."""
+        """Return the free replicas of each chosen cluster at the decision; empty for templates without replicas."""
         if self._available is None:
             if self._free is None:
                 self._available = {}
@@ -134,11 +134,10 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """One decision; the properties give the chosen clusters.
 
     - ``status``, ``reason``, ``message``: those of the Scheduled condition; empty if there was nothing to do.
-    - ``changed``: the binding's clusters must be written (emptied if no cluster fits).
+    - ``changed``: the binding's clusters must be written (none if no cluster fits).
     - ``records_placement``: the placement is recorded as applied.
     - ``retry``: Karmada tries the same request again.
-    - ``is_open``: the request may succeed later, because a later affinity group only lacks capacity, although no
-      cluster fits the first one.
+    - ``is_open``: the decision failed but may succeed later, because some clusters passed the filters of a tried group.
     - ``excluded``: number of clusters by the reason of their exclusion; shared, so callers must not modify it.
     - ``failed``: the affinity groups that failed, by index, each with its message; empty without groups.
     """
@@ -177,7 +176,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def available(self) -> dict[str, int]:
-        """Free replicas of the chosen clusters when decided; empty if nothing was chosen."""
+        """Free replicas of the chosen clusters at the time of the decision; empty if nothing was chosen."""
         return {} if self.chosen is None else self.chosen.available()
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from engine.placement import encoded_columns
 
 _JUST_BELOW_HALF: Final = 0.5 * (1 - 1e-15)
-"""Slightly below 1/2: it removes more than three roundings can add, so the estimate of seats is never too high."""
+"""Factor slightly below 1/2: it lowers estimates of seats by more than three roundings add, so none is too high."""
 
 
 def breaks_ties_descending(uid: str) -> bool:
@@ -94,7 +94,8 @@ def _bar_without(strength: encoded_columns.Floats, shares: encoded_columns.Float
     """Return a higher ``bar`` that the quotients of at least ``excess`` assigned seats do not reach.
 
     Of a party's seats, the last one has the lowest quotient. The new bar is just above the ``excess``-th lowest of
-    these quotients, so at least ``excess`` parties must have seats. Small steps would take long for equal votes.
+    these quotients, so at least ``excess`` parties must have seats. Raising the bar in small steps would take long for
+    equal votes.
     """
     holding = shares > 0
     lowest = strength[holding] / (2 * shares[holding] - 1)

@@ -15,7 +15,7 @@ from engine.placement import fleet as fleets
 def allocatable(
     request: requests.Request, candidates: filters.Candidates, fleet: fleets.Fleet
 ) -> encoded_columns.Integers:
-    """Return the free replicas of each candidate, without those that already run there, as a new array."""
+    """Return how many more replicas fit into each candidate, beside the running ones, as a new array."""
     if request.replicas == 0 and not request.components:
         return np.full(len(candidates.index), capacity.UNLIMITED, dtype=np.int64)
     resource_requests = request.requests or ()

@@ -24,9 +24,10 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
 class ClusterExplanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """One cluster in one affinity group.
 
-    ``failed`` has the messages of all filters that exclude the cluster; numbers are set only if none does.
-    ``allocatable`` are free replicas, ``available`` those plus the running ones. ``weight`` is its weight
-    in the division, ``kept`` the number of running replicas that it keeps in addition to those from the division.
+    ``failed`` has the messages of all filters that exclude the cluster; the numbers are set only if ``failed`` is
+    empty. ``allocatable`` is the number of free replicas, ``available`` that of free and running ones. ``weight`` is
+    its weight in the division, ``kept`` the number of running replicas that it keeps in addition to those from the
+    division.
     """
 
     name: str

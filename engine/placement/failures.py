@@ -1,7 +1,7 @@
 """Errors of an attempt at an affinity group.
 
-Their effects differ: if no cluster fits, the binding is emptied; if capacity is insufficient, it stays and
-waits for capacity; after any other error it stays and is tried again.
+Their effects differ: if no cluster fits, the binding loses all clusters; if capacity is insufficient, it keeps them and
+waits for capacity; after any other error it keeps them and is tried again.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""Candidates of a binding: the pool of its placement, with the binding's own exceptions.
+"""Candidates of a binding: the clusters that pass its placement's filters (the pool), with exceptions.
 
 A cluster of the previous assignment passes in spite of a missing API or a taint; a cluster from which the
 binding is being evicted is excluded. The order of filters is fixed: eviction, API, taints, affinity, spread

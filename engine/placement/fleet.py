@@ -21,7 +21,7 @@ CLUSTERS_MAX: Final = 2**16
 COMPILED_MAX: Final = 4096
 COMPILED_MIN: Final = 64
 COMPILED_CELLS_MAX: Final = 2**22
-"""The cache of compiled placements is cleared when placements times clusters reach this number.
+"""The cache of compiled placements is cleared when (number of placements) * (number of clusters) reaches this limit.
 
 It is also cleared at ``COMPILED_MAX`` placements, and never with fewer than ``COMPILED_MIN``.
 """
@@ -203,7 +203,8 @@ class Fleet:
             if free_capacity.grades
         }
         self._models: resource_models.Models | None = None
-        # If a cluster really has UNLIMITED free pods, `estimate` corrects the result.
+        # UNLIMITED also means "not estimated": if a cluster really has so many free pods, `estimate` corrects its
+        # result.
         self.reaches_sentinel = any(free_capacity.pods >= capacity.UNLIMITED for free_capacity in capacities)
 
     def _store(self, name: str, cluster: clusters.ClusterManifest) -> None:
@@ -230,7 +231,7 @@ class Fleet:
         self.reaches_sentinel = self.reaches_sentinel or free_capacity.pods >= capacity.UNLIMITED
 
     def _regrade(self, position: int, grades: tuple[capacity.Grade, ...]) -> None:
-        """Set one cluster's nodes; drop the columns if its grades do not fit into them."""
+        """Set one cluster's nodes; drop the columns of nodes if they were built for other grades."""
         if grades:
             self._graded[position] = grades
         else:

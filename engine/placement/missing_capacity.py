@@ -1,4 +1,4 @@
-"""Missing capacity: whether a workload could be scheduled if other replicas were evicted.
+"""Missing capacity: whether a workload could be scheduled if replicas of other workloads were evicted.
 
 The division is computed with the capacity that would be free. In two kinds of clusters an eviction would not help:
 those with a resource model, because the sums do not show on which nodes capacity is freed, and those whose
@@ -24,7 +24,7 @@ class Victim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Shortage:
-    """A workload that lacks capacity, in the affinity group whose error the decision reports."""
+    """The missing capacity of a workload, in the affinity group that is tried first: the decision reports its error."""
 
     def __init__(self, request: requests.Request, fleet: fleets.Fleet) -> None:
         """Try to schedule the binding; ``exists`` is true if only capacity is missing."""
@@ -54,7 +54,7 @@ class Shortage:
 
     @functools.cached_property
     def _candidate_at(self) -> dict[str, int]:
-        """The positions among the candidates, by name."""
+        """The index of each candidate in ``_candidates``, by the name of the cluster."""
         names = self._fleet.name_column
         return {str(names[index]): position for position, index in enumerate(self._candidates.tolist())}
 

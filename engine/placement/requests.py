@@ -34,15 +34,14 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="came
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """The scheduler's view of one binding.
 
-    ``requests`` is None if the template has no replica requirements, which differs from empty ones.
-    ``components`` is the number of pod templates of a multi-component template. ``current`` is the previous
-    assignment in its own order, ``evicting`` the clusters with a graceful eviction in progress. With ``fresh``
-    the decision is made as if the workload had never been scheduled. ``trigger`` is the reason of the scheduling
-    pass; with "None" the assignment stays. ``ceilings`` are the further replicas that ResourceQuotas allow, by
-    cluster. ``apart`` are clusters that the workload's groups exclude, ``together`` the only ones that they allow
-    (None: any); clusters of the previous assignment stay candidates. ``prioritized`` is True if the binding has a
-    priority. If spread constraints then find too little capacity, the reason of the failure is Unschedulable, as in
-    releases of Karmada with preemption.
+    ``requests`` is None if the template has no replica requirements, which differs from empty ones. ``components`` is
+    the number of pod templates of a multi-component template. ``current`` is the previous assignment, in recorded
+    order; ``evicting`` are the clusters with a graceful eviction in progress. With ``fresh`` the decision is made as if
+    the workload had never been scheduled. ``trigger`` is the reason of the scheduling pass; with "None" the assignment
+    stays. ``ceilings`` are the further replicas that ResourceQuotas allow, by cluster. ``apart`` are clusters that the
+    workload's groups exclude, ``together`` the only ones that they allow (None: any); clusters of the previous
+    assignment stay candidates. ``prioritized`` is True if the binding has a priority. If spread constraints then find
+    too little capacity, the reason of the failure is Unschedulable, as in releases of Karmada with preemption.
     """
 
     resource: Resource

@@ -52,7 +52,7 @@ class Models:
         }
 
     def report(self, position: int, grades: tuple[capacity.Grade, ...]) -> bool:
-        """Set a cluster's counts of free nodes; return False and set nothing if its grades are not in the columns."""
+        """Set a cluster's counts of free nodes; return False and set nothing if its columns have other grades."""
         column = self._column.get(position)
         if column is None or not grades or len(grades) > len(self._counts):
             return False

@@ -37,7 +37,7 @@ def schedule(request: requests.Request, fleet: fleets.Fleet, *, explain: bool = 
 
 
 def first_group(request: requests.Request, masks: compiled.Compiled) -> int:
-    """Return the index of the first group to try: the last successful one; 0 in fresh mode."""
+    """Return the index of the first group to try: the last successful one; 0 in fresh mode or if it does not exist."""
     if request.fresh:
         return 0
     names = [group.name for group in masks.groups]
@@ -83,7 +83,7 @@ def _failure(
     explanation: explaining.Explanation | None,
     fleet: fleets.Fleet,
 ) -> decisions.Decision:
-    """Return a decision with the first group's error; it empties the binding only if no cluster passed the filters."""
+    """Return a decision with the first group's error; the binding loses its clusters if none passed the filters."""
     error = tried[0].error or failures.PlacementError("nothing was tried")
     unfit = error.reason == failures.NO_CLUSTER_FIT
     return decisions.Decision(

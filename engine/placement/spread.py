@@ -56,7 +56,7 @@ def _with_more_capacity(
 ) -> encoded_columns.Integers | None:
     """Exchange some of the first ``count`` clusters for clusters with more capacity until all replicas fit there.
 
-    The exchange begins with the last of them. Return the new order; None if the replicas do not fit.
+    The last of the ``count`` clusters is exchanged first. Return the new order; None if the replicas do not fit.
     """
     capacities = available[order]
     total = int(capacities[:count].sum())

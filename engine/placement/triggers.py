@@ -51,7 +51,7 @@ def is_fresh(reschedule_triggered_s: int | None, last_scheduled_s: int | None) -
 def placement_changed(
     placement: placements.Placement, applied: placements.Placement | None, observed_affinity: str
 ) -> bool:
-    """Return whether the placement differs from the applied one in a part that affects ``observed_affinity``."""
+    """Return whether the placement has changed; changes of groups other than ``observed_affinity`` do not count."""
     if applied is None:
         return True
     if applied == placement:
