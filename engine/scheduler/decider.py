@@ -67,7 +67,7 @@ class Decider:
         self._failures: dict[Key, tuple[int, int]] = {}
 
     def binding(self, key: Key) -> ObservedBinding | None:
-        """The newest observed version of one of the scheduler's bindings."""
+        """The newest observed version of a binding that this scheduler schedules; None for any other binding."""
         return self._bindings.get(key)
 
     def pending(self, key: Key) -> observations.DecisionMade | None:
@@ -79,15 +79,15 @@ class Decider:
         return tuple(self._pending)
 
     def refuse(self, key: Key) -> None:
-        """Let the pending decision on a binding not apply to its groups, because the API has refused to write it."""
+        """Stop applying the pending decision on a binding to its workload groups, because the API refused the write."""
         if key in self._pending:
             self._refused.add(key)
             self._update_groups(key)
 
     def retry(self, key: Key) -> None:
-        """Let a refused decision apply to its groups again before it is tried again.
+        """Apply a refused decision to its binding's workload groups again, before the write is tried again.
 
-        If they do not permit it any longer, drop it; the binding is due again.
+        If the groups no longer permit the decision, drop it; the binding is then due again.
         """
         if key not in self._refused:
             return
@@ -257,7 +257,7 @@ class Decider:
         self._due_after.discard(key)
 
     def due_ms(self) -> int | None:
-        """When the next retry is due, on the clock of ``elapsed_ms``; None if none waits."""
+        """When the next retry is due, on the clock of ``elapsed_ms``; None if no retry is scheduled."""
         while self._retries and not self._is_valid_retry(*self._retries[0]):
             heapq.heappop(self._retries)
         return self._retries[0][0] if self._retries else None

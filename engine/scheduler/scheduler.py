@@ -108,7 +108,8 @@ class Scheduler:
             if not isinstance(decoded, codec.Decoded) or decoded.envelope.source != self._source:
                 continue
             if isinstance(decoded.data, observations.ControlPlaneRestored):
-                # The restore may have undone writes that were not observed; only a new term queues them again.
+                # Restoring a backup may have undone writes that were not observed yet. Begin a new term, which queues
+                # all pending decisions again.
                 self._term = 0
             try:
                 self._decider.take(decoded.data)

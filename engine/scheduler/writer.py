@@ -81,7 +81,7 @@ class Pace:
 class Writer:
     """Writes the pending decisions of a decider while ``leads`` is true.
 
-    The versions in responses are added to ``history``: a restore is noticed only if the API's version is then lower.
+    Adds the versions in responses to ``history``: a lower version later shows that a backup of the API was restored.
     """
 
     def __init__(
@@ -144,14 +144,15 @@ class Writer:
         if self._decider.pending(key) is not None:
             self._decider.retry(key)
             if self._decider.pending(key) is None:
-                # The scheduler makes a new decision.
+                # ``retry`` has dropped the decision; the scheduler makes a new one.
                 return
         decision, backoff = (None, Backoff()) if failed is None else (failed.decision, failed.backoff)
         newest: ObservedBinding | None = None
         observed: ObservedBinding | None = None
         done: DecisionMade | None = None
         while self._leads():
-            # Once the observer has seen this writer's last write, no decision is pending: keep the present one.
+            # When the last write is observed, the decision is no longer pending; keep it here, because its Events
+            # follow.
             decision, before = self._decider.pending(key) or decision, observed
             observed = self._decider.binding(key)
             if decision is None or decision is done or observed is None:
@@ -172,7 +173,8 @@ class Writer:
                 if not (isinstance(error, RefusedError) and error.code == HTTPStatus.NOT_FOUND):
                     self._retry_later(key, _Attempt(decision, backoff), error)
                     return
-                # ``put`` skips a busy key, so the decision on a later binding of this name is written here.
+                # The binding is gone. ``put`` skips busy keys, so this loop writes the decision on a later binding of
+                # this name.
                 newest, failed = None, None
             else:
                 if writes.is_shown(newest, decision):
