@@ -29,7 +29,7 @@ _SOURCES: Final = {
     "Object": ("object", "metric"),
     "External": ("external", "metric"),
 }
-"""Path to the object with a metric's name, by the metric's type; ``target`` is a field of the path's first object."""
+"""By type of a metric: the path to the object with its name; the first object on the path has the ``target``."""
 
 RESOURCES: Final = ("Resource", "ContainerResource")
 

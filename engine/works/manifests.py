@@ -28,9 +28,9 @@ from events.records import is_deeper
 _MISSING: Final = "the template, or an override policy, is not in the log"
 _CACHED_MAX: Final = 4_096
 _CACHED_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Maximum bytes of all cached results: an object of 1 MiB may have another content in each of thousands of clusters.
+"""Maximum total bytes of the cached results: an object of 1 MiB may differ in each of thousands of clusters.
 
-Also of all cached policies, which may have 1 MiB too.
+The cached policies have the same limit, since a policy may also have 1 MiB.
 """
 
 _Rules = tuple[overrides_policies.Rule, ...]
@@ -141,8 +141,8 @@ class Renderer:
         return templates_read
 
     async def _rules_at(self, offsets: set[int]) -> dict[int, _Rules]:
-        """Return the rules of the policies at these offsets, as far as they are in the log."""
-        # Collect the result beside the cache: concurrent calls may evict rules from it while this call waits.
+        """Return the rules of the policies at these offsets; offsets without a policy in the log are left out."""
+        # Do not rely on the cache after this: concurrent calls may evict rules from it while this call waits.
         rules = {
             offset: policy.rules for offset in offsets if (policy := self._policies.get(offset)) is not None
         }

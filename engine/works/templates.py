@@ -214,7 +214,7 @@ def letters(text: str | bytes, count: int) -> str:
 
 
 EMPTY: Final = Template(ONE_POD, {}, letters(b"{}", _DIGEST_LETTERS))
-"""For manifests without a readable pod template: replicas that request nothing."""
+"""The template of manifests without a readable pod template: its replicas request nothing."""
 
 
 def read(manifest: bytes | msgspec.Raw) -> Template:
