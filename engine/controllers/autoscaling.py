@@ -72,7 +72,7 @@ class Autoscaling(Controller):
     def _follow_targets(self, rows: Rows, span: Span | None) -> Iterator[Template]:
         """Update the set of autoscalers' targets, and yield the templates that became targets or are no longer ones.
 
-        Without a span all targets are new. Templates that are no longer targets are then among those with the label.
+        Without a span, rebuild the set and yield all targets. The caller then finds former targets by their label.
         """
         if span is None:
             # Autoscalers may have been deleted since the last turn.

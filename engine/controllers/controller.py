@@ -35,7 +35,7 @@ class Objects(Protocol):
         ...
 
     async def current(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
-        """One object, None if there is none, with all writes that this server answered."""
+        """One object, with all writes to which this server has responded; None if the object does not exist."""
         ...
 
 
@@ -100,7 +100,8 @@ class Controller(abc.ABC):
         except StatusError as error:
             return error.message
         if isinstance(answer, Problem) and answer.verdict == Verdict.UNKNOWN:
-            # Not a refusal: the controller reads the current state and carries out again what is missing in it.
+            # An unknown outcome is no refusal: the controller must read the current state and repeat what is missing
+            # there.
             raise OutcomeUnknownError(answer.reason)
         return answer.reason if isinstance(answer, Problem) else ""
 

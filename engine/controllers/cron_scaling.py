@@ -160,8 +160,8 @@ class CronScaling(Controller):
         number, jobs = await self._reads.peek(lambda rows: _read(rows, after))
         now_ms = self._clock_ms()
         if now_ms < self._now_ms:
-            # The clock was ahead and is corrected: the next times were computed from a time that is still to come.
-            # An execution that is due a second time is found in the status.
+            # The clock was set back. Compute the next times again, since they start from a time that is now in the
+            # future. If an execution becomes due a second time, the status shows that it was carried out.
             waiting = [job for due_ms, job in self._jobs if due_ms > now_ms]
             self._jobs = [(due_ms, job) for due_ms, job in self._jobs if due_ms <= now_ms]
             self._jobs += await _scheduled(waiting, now_ms)

@@ -44,7 +44,7 @@ class FinishedJobs(Controller):
         return min(self._dues.values(), default=None)
 
     async def turn(self, after: int) -> int:
-        """Look at the Jobs that changed after a sequence number (negative: at all), then delete those that are due.
+        """Check the Jobs that changed after a sequence number (negative: all Jobs), then delete those that are due.
 
         Return the sequence number up to which changes are processed. Raises LogError and ProjectionError.
         """

@@ -1,10 +1,9 @@
 """Garbage collection: objects whose owners were deleted are deleted, as in Kubernetes.
 
 An object names its owners in ``metadata.ownerReferences``. It is deleted if none of them exists; if some exist, it only
-loses its references to the others. An owner that is deleted in the foreground waits for its dependents, and one that is
-deleted without them until they have lost their references to it.
-If an owner's kind is not served, its dependents stay. Every server collects: the first deletion wins, and the others
-find no such object.
+loses its references to the others. With foreground deletion, an owner is removed after its dependents. With deletion
+that keeps (orphans) the dependents, an owner is removed after their references to it. If an owner's kind is not served,
+its dependents stay. Every server collects: the first deletion wins, and the others find no such object.
 """
 
 import enum
@@ -39,9 +38,9 @@ _log = diagnostics.logger(__name__)
 
 
 class _Owner(enum.Enum):
-    """State of an owner: it exists, it is being deleted after its dependents, it does not exist, or nothing is known.
+    """State of an owner of an object.
 
-    Nothing is known of owners whose kind is not served.
+    WAITING: the owner is being deleted and waits for its dependents. UNKNOWN: its kind is not served.
     """
 
     EXISTING = enum.auto()
@@ -53,7 +52,7 @@ class _Owner(enum.Enum):
 class _Changed(NamedTuple):
     """The last sequence number in the views, and the objects to check.
 
-    ``owners`` may wait for their dependents; the others may have lost their owners.
+    ``owners`` are objects that may wait for their dependents; ``others`` may have lost their owners.
     """
 
     number: int
@@ -96,9 +95,9 @@ class GarbageCollection(Controller):
     async def prepared(self, removal: Removal, live: KubeObject, *, is_immediate: bool) -> Removal:
         """Return the removal of an object with the propagation that its dependents require.
 
-        An object that is deleted without its dependents is only marked: a controller that saw them lose their
-        references before would adopt them again. With ``is_immediate`` they lose them now, unless the removal would be
-        refused. Raises StatusError, LogError and ProjectionError.
+        If the dependents are kept (orphaned), the removal only marks the object: if they lost their references to it
+        before the mark, a controller could adopt them again. With ``is_immediate`` remove the references now, unless
+        the removal would be refused. Raises StatusError, LogError and ProjectionError.
         """
         uid = live.uid
         propagation = owner_references.resolved(removal.propagation, live.list_at("metadata", "finalizers"))
@@ -116,7 +115,7 @@ class GarbageCollection(Controller):
         return removal
 
     async def delete_dependents(self, uid: str) -> None:
-        """Delete the dependents of an object that was deleted in a plan, theirs too, as turns do in a server."""
+        """In a plan, delete all direct and indirect dependents of a deleted object; in a server, turns do this."""
         absent, uids = {uid}, [uid]
         while uids:
             owned = await self._reads.peek(partial(references.dependents, owner=uids.pop()))
@@ -176,7 +175,8 @@ class GarbageCollection(Controller):
     ) -> bool:
         """Delete an object without owners; return whether this was accepted.
 
-        With ``is_after_others`` an owner waits for this object, which then waits for its own dependents.
+        With ``is_after_others`` an owner waits for this object. Then this object waits for its own dependents too,
+        unless one of them is waiting already, since the two could wait for each other.
         """
         owned = (
             await self._reads.peek(partial(references.dependents, owner=value.uid)) if is_after_others else []
@@ -197,7 +197,7 @@ class GarbageCollection(Controller):
         return await self._write(ref, resource, removal, "object without owners not deleted")
 
     async def _finish(self, ref: WorkloadRef, resource: Resource, value: KubeObject) -> None:
-        """Delete the dependents of an object that is deleted after them; end its wait if none of them remains."""
+        """Delete the dependents of an object that waits for them; remove its finalizer if none of them blocks it."""
         owned = await self._reads.peek(partial(references.dependents, owner=value.uid))
         others = [other for other in owned if other != ref]
         await batches.gather(self._check, others)
@@ -221,11 +221,12 @@ class GarbageCollection(Controller):
         await batches.gather(partial(self._release, uids={value.uid}), owned)
         left = await self._reads.read(partial(references.ids, owner=value.uid))
         if left:
-            # Other clients changed these meanwhile; the next turn sees their changes.
+            # Other clients have changed these dependents meanwhile, so their references remain; the next turn tries
+            # again.
             self._blocked[ref] = frozenset(left)
             return
         self._blocked.pop(ref, None)
-        # The finalizer stays until then: a template with it keeps running in its clusters.
+        # Do not remove the finalizer earlier: because of it, this deletion keeps a template's workload in its clusters.
         await self._delete(ref, resource, value, is_after_others=False)
 
     async def _release(self, ref: WorkloadRef, uids: Collection[str]) -> None:
@@ -254,7 +255,7 @@ class GarbageCollection(Controller):
     ) -> bool:
         """Carry out a mutation of an object; log ``refused`` and return False if it is refused."""
         reason = await self.carry_out(resource, _target(ref), MANAGER, mutation)
-        # A server that was faster, or a client, may have deleted the object.
+        # Do not log a refusal if another server or a client has deleted the object meanwhile.
         if reason and (await self._live(ref))[1] is not None:
             _log.info(refused, kind=ref.kind, namespace=ref.namespace, object=ref.name, reason=reason)
         return not reason
@@ -267,7 +268,7 @@ class GarbageCollection(Controller):
         return resource, await self._objects.current(resource, ref.namespace, ref.name)
 
     async def _is_any_waiting(self, refs: Iterable[WorkloadRef]) -> bool:
-        """Whether one of some objects waits for its dependents; then they must not wait for each other."""
+        """Whether any of these objects is being deleted and waits for its dependents."""
         for ref in refs:
             _, value = await self._live(ref)
             if value is not None and owner_references.is_waiting(value):

@@ -29,9 +29,9 @@ GRACE_MS: Final = 2_000
 
 _PAUSE_S: Final = 0.2
 _SEARCH_S: Final = 30.0
-"""Pause between searches for marked namespaces.
+"""Seconds between searches for marked namespaces whose deletion can continue.
 
-Another server or a producer may have ended what kept one, or a slow write may have added an object to it.
+Another server or a producer may have ended a protection, or a slow write may have added an object.
 """
 
 _AFTER_FAILURE_MS: Final = 1_000
@@ -143,7 +143,8 @@ class Namespaces:
         if not namespace.is_ending or marks.finalizers(namespace) or contents:
             return False
         labels = namespace.labels
-        # Before the removal: after it, nothing would repeat a deletion in a member that failed.
+        # Delete in members before removing the namespace: if this fails, only an existing namespace causes another
+        # attempt.
         if namespaces.is_propagated(name, {label: str(text) for label, text in labels.items()}):
             await self._on_gone(name)
         if self._remove_events is not None:
