@@ -179,7 +179,7 @@ class ActionExecutor:
         """Wait for the first list of autoscalers: an earlier apply would overwrite replicas that one has set."""
         if self._autoscalers_due_s is None:
             self._autoscalers_due_s = anyio.current_time() + _AUTOSCALERS_S
-        # One time limit for all works: removals must not wait for the limits of many works.
+        # All works share one deadline: if each work waited this long, the workers would not get to removals.
         if not await self._scaled.wait_until_listed(self._autoscalers_due_s):
             raise Fault(
                 "the cluster does not list its HorizontalPodAutoscalers, which may control the replicas"
@@ -206,7 +206,8 @@ class ActionExecutor:
             manifest = object_preparation.prepared(message.manifest, owner)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise Fault(f"the template can't be read: {error}") from None
-        # Servers of earlier releases send renamed objects. Their owners would not be checked.
+        # Servers of earlier releases send a name that an override sets. The check of the object's owner reads the
+        # template's name, so it would miss the object of that name.
         if (*manifest.type_meta, *manifest.key) != (ref.api_version, ref.kind, ref.namespace, ref.name):
             raise Fault("the manifest is of another object than the template; update the server")
         return manifest, message.conflict_resolution == _OVERWRITE

@@ -25,7 +25,7 @@ _log = diagnostics.logger("agent")
 async def run(
     configurations: Sequence[Configuration], checkpoint: Path, settings: Settings, figures: Figures
 ) -> None:
-    """Serve all clusters until SIGTERM or SIGINT, or until all have left; metrics go to ``agent_metrics``.
+    """Serve all clusters until SIGTERM or SIGINT, or until all have left; counts calls and errors in ``figures``.
 
     Raises kubeconfigs.KubeconfigError or OSError if a configuration is not usable.
     """

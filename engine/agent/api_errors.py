@@ -15,7 +15,7 @@ class UnreachableError(ApiError):
 
 
 class FailedError(UnreachableError):
-    """The server failed to carry out this request (500 InternalError), such as for a webhook that does not respond."""
+    """The server failed on this request only (500 InternalError), for example because a webhook does not respond."""
 
 
 class ThrottledError(ApiError):
@@ -40,10 +40,10 @@ class ExpiredError(ApiError):
 
 
 def of_response(code: int, reason: str, message: str, text: str) -> ApiError:
-    """The error for a failure response of a Kubernetes API; ``text`` names the request and has the message too."""
+    """The error for a failure response of a Kubernetes API; ``text`` is ``message`` after the request and the code."""
     if code == HTTPStatus.GONE:
         return ExpiredError(text)
-    # Errors of the server's own storage have another code, or no reason.
+    # When the server's own storage fails, the code is another one or the reason is missing.
     if code == HTTPStatus.INTERNAL_SERVER_ERROR and reason == _INTERNAL_ERROR:
         return FailedError(text)
     if code >= HTTPStatus.INTERNAL_SERVER_ERROR:

@@ -58,9 +58,10 @@ class Control:
         return await self._request("GET", "/namespaces", messages.Namespaces)
 
     async def newest_work(self, key: str) -> messages.Work:
-        """The newest work of a binding; a removal of version 0 if the control plane knows none, as in a restored log.
+        """The newest work of a binding; a removal with version (0, 0) if the control plane has no work of the binding.
 
-        A response 404 raises RefusedError: a proxy may have sent it, so it must not remove an object.
+        It may have none after its log was restored from a backup. A 404 raises RefusedError instead of returning a
+        removal: a proxy may have sent it, and it must not cause the removal of an object.
         """
         return await self._request("GET", "/work", messages.Work, query={"key": key})
 

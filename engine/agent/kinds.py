@@ -44,7 +44,7 @@ class Kinds:
         return resource
 
     async def find_anywhere(self, api_version: str, kind: str) -> Resource | None:
-        """The served kind, also if discovery omits it; None if the group itself does not serve it. Raises ApiError."""
+        """The served kind, even if discovery omits it; None if its group version does not serve it. Raises ApiError."""
         resource = await self.find(api_version, kind)
         if resource is not None:
             return resource
@@ -58,7 +58,7 @@ class Kinds:
         return next((resource for resource in served if resource.kind == kind), None)
 
     async def find_watched(self, api_version: str, kind: str) -> Resource | None:
-        """The served kind if it supports watches, and the agent may read that. Raises ApiError."""
+        """The served kind; None if it does not support watches or its discovery is forbidden. Raises ApiError."""
         try:
             resource = await self.find_anywhere(api_version, kind)
         except RefusedError as error:
@@ -84,7 +84,7 @@ class Kinds:
 
 
 def enabled(listed: Sequence[Resource]) -> tuple[clusters.ApiKind, ...]:
-    """Return the kinds by group version, as they are reported."""
+    """Return the kinds by group version, in the form of ApisReport."""
     groups: dict[str, dict[str, str]] = {}
     for resource in listed:
         groups.setdefault(resource.api_version, {}).setdefault(resource.kind, resource.plural)

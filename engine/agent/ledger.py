@@ -91,13 +91,13 @@ class Ledger:
         self._more.set()
 
     def hold_position(self) -> None:
-        """Store no position until ``release_position``: after a restart, the works are listed again."""
+        """Store no position until ``release_position``, so that a restart before that lists all works again."""
         self._holds += 1
         self._is_moved = True
         self._more.set()
 
     def release_position(self) -> None:
-        """Write the position again, unless another task holds it."""
+        """Store the position again, unless another task has called ``hold_position`` too."""
         self._holds -= 1
         self._is_moved = True
         self._more.set()
@@ -123,7 +123,7 @@ class Ledger:
         try:
             await anyio.to_thread.run_sync(self._kept.save, self._cluster, position, bodies)
         except BaseException:
-            # The next save writes a later position: without these works, a restart would skip them.
+            # The next save stores a later position. It must include these works: a restart would skip them.
             self._dirty = changed | self._dirty
             self._is_moved = True
             raise

@@ -51,7 +51,7 @@ _CAPACITY_REPORT_S: Final = 1.0
 """Minimum interval between capacity reports."""
 
 _CALM_S: Final = 300.0
-"""Seconds after a correction of drift within which further corrections of the object wait, each one longer."""
+"""Seconds after a correction of drift. A further one in this time is delayed, each time longer."""
 
 _FAULT_FIRST_S: Final = 1.0
 _FAULT_LAST_S: Final = 60.0
@@ -226,7 +226,7 @@ class MemberAgent:
                 self._counts.drifts += is_drift
                 self._ledger.put(key, entry)
                 self._follow_objects(entry)
-                # A change by another client may have overtaken the response.
+                # The watch may have delivered another client's change before the response to the apply.
                 self._handle_change(key)
             case reconciliation.Remove() as action:
                 if not await self._executor.remove(entry, action):

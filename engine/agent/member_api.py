@@ -303,8 +303,7 @@ class MemberApi:
             ) as response:
                 yield response
         except aiohttp.ClientConnectionError:
-            # The server's certificate may have been replaced, or the CA for client certificates that the
-            # server accepts.
+            # Reasons can be a new certificate of the server, or a new CA for the client certificates that it accepts.
             self._credentials.forget_files()
             raise
 
@@ -346,7 +345,7 @@ class MemberApi:
 
 
 def _session(context: ssl.SSLContext) -> aiohttp.ClientSession:
-    # Watches hold their connections; ``call_limits`` bounds all other requests.
+    # ``limit=0`` (none): each watch occupies a connection for long, and ``call_limits`` bounds the other requests.
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, ssl=context),
         cookie_jar=aiohttp.DummyCookieJar(),

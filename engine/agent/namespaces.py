@@ -105,7 +105,7 @@ class NamespaceSync:
         if resource is None:
             return
         desired, keeps_others = await self._expected()
-        # Without a selector: those of other clients would otherwise be read one by one in each comparison.
+        # List without a label selector: ``_apply`` would otherwise get each namespace that belongs to another client.
         live = await self._gate.call(lambda: self._api.list(resource))
         todo = plan(desired, live.items, self._cluster, keeps_others=keeps_others)
         failure: ApiError | None = None

@@ -74,7 +74,7 @@ def with_retained_fields(
 
 
 def retained_paths(value: KubeObject, reading: shapes.Reading | None, *, is_scaled: bool) -> tuple[Path, ...]:
-    """Paths of fields left to the member: replicas if it scales the object, and those that are retained in its kind."""
+    """Paths of fields left to the member: those that its kind retains, and the replicas with ``is_scaled``."""
     declared = reading.retained if reading else ()
     paths = [
         *_RETAINED.get(value.type_meta, ()),
@@ -167,7 +167,7 @@ def _prune_kind(value: Json) -> None:
                 spec.pop("clusterIP", None)
                 spec.pop("clusterIPs", None)
         case "v1", "PersistentVolume":
-            # A claim has another uid in each cluster; its name reserves the volume.
+            # The PersistentVolumeClaim has another uid in each cluster; its name is enough to reserve the volume.
             for name in ("uid", "resourceVersion"):
                 object_at(spec, "claimRef").pop(name, None)
         case "v1", "ServiceAccount":

@@ -76,8 +76,8 @@ class OrphanSearch:
             for key, entry in self._ledger.entries()
             if key not in listed and entry.work.state != "removed"
         }
-        # In tasks: one kind whose list fails must not delay works. After a restart they run again only without a
-        # stored position.
+        # Tasks, so that a failing request does not delay works. Each calls ``hold_position`` first: after a restart, an
+        # agent without a stored position lists all works and starts the tasks again.
         if unlisted:
             self._ledger.hold_position()
             tasks.start_soon(self._remove, unlisted)
@@ -93,7 +93,7 @@ class OrphanSearch:
             tasks.start_soon(self._run)
 
     async def _remove(self, unlisted: dict[str, messages.Work]) -> None:
-        """Remove bindings, which are given with their last known works."""
+        """Remove bindings, given by key with their last known works, unless the control plane has placed them again."""
         backoff = Backoff()
         while unlisted:
             key, work = next(iter(unlisted.items()))
@@ -108,8 +108,8 @@ class OrphanSearch:
             backoff.reset()
             del unlisted[key]
             entry = self._ledger.get(key)
-            # The newest work is not a removal if the binding was placed again. Its version is lower than that of the
-            # known work if that was in a part of the log that a restore from a backup lost.
+            # If the binding was placed again, the newest work is not a removal. Its version may be lower than the known
+            # one: a log that was restored from a backup may lack the known work.
             if entry is not None and entry.work is work and self._ledger.take(newest, is_listed=True):
                 self._waiting.put(key)
         self._ledger.release_position()

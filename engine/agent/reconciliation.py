@@ -75,9 +75,9 @@ class Apply(Struct, frozen=True):
 
 
 class Remove(Struct, frozen=True):
-    """Remove an object; if ``preserved``, only the agent's labels and annotations.
+    """Remove an object; if ``preserved``, remove only the agent's labels and annotations from it.
 
-    With ``is_last`` the binding is then finished.
+    ``is_last``: the binding is finished after this removal.
     """
 
     ref: WorkloadRef
@@ -148,7 +148,8 @@ def is_older(observed: Observed, other: Observed) -> bool:
     """Whether an observation is earlier than another one of the same object; False for non-numeric versions."""
     version, other_version = map(resource_versions.number, (observed.version, other.version))
     if observed.uid and observed.uid == other.deleted_uid:
-        # Lists and watches also show an object as deleted if a client removes the agent's label from it.
+        # A later version is not older: the object is reported as deleted when a client removes the agent's label, and
+        # may get the label back.
         return version is None or other_version is None or version <= other_version
     if observed.uid != other.uid:
         return False

@@ -74,9 +74,9 @@ class History:
         return version if restored == self.restored else ""
 
     async def _is_apart(self, api: MemberApi, resource: Resource, version: str, seen: int) -> bool:
-        """Whether a kind has versions of its own, as kinds of aggregated APIs have.
+        """Whether resourceVersions of a kind are not comparable with those of other kinds, as with aggregated APIs.
 
-        If the server was not restored, the kind with the newest version still has that version or a later one.
+        If the kind with the newest version still has ``seen`` or a later one, the server was not restored.
         """
         newest_of = self._newest_of
         if resource not in self._apart and newest_of is not None and newest_of != resource:

@@ -90,9 +90,9 @@ def _deleted(seen: Observed) -> Observed:
 
 
 class Tracked(Follower, Generic[_Part]):
-    """Track the parts that ``read`` returns of all objects of a kind, by ``key``; None for objects to leave out.
+    """Keeps in ``parts`` what ``read`` returns for each object of a kind, by ``key``; omits objects with None.
 
-    ``on_change`` is called when they change.
+    ``on_change`` is called when the parts change.
     """
 
     def __init__(
