@@ -9,7 +9,7 @@ _ValueT = TypeVar("_ValueT")
 
 
 class BoundedCache(Generic[_KeyT, _ValueT]):
-    """Values by key, of which those not used for the longest time are dropped beyond a number or a size.
+    """Least recently used cache: drops the oldest values while their number or their total size exceeds a limit.
 
     The newest value is kept whatever its size. ``size_of`` returns the bytes of a value, which must not change.
     """
@@ -31,7 +31,7 @@ class BoundedCache(Generic[_KeyT, _ValueT]):
         return value
 
     def put(self, key: _KeyT, value: _ValueT) -> None:
-        """Cache a value; it replaces a former one of the key."""
+        """Cache a value; it replaces the previous value of the key."""
         self._drop(key)
         self._values[key] = value
         self._bytes += self._size_of(value)

@@ -1,7 +1,7 @@
 """Log of a process: one line per event on standard error, separate from a command's output.
 
-Every module gets its logger here, so all processes log in the same form; warnings of libraries have it too.
-Tracebacks never show local variables, which hold tokens and the Secrets in request bodies.
+Every module gets its logger here, so all processes log in the same form; warnings of libraries are logged in it too.
+Tracebacks never show local variables, because these contain tokens and the Secrets in request bodies.
 """
 
 import logging
@@ -28,7 +28,7 @@ def logger(name: str) -> FilteringBoundLogger:
 
 
 class _Lines(structlog.PrintLogger):
-    """Writes lines; one that cannot be written, to a full disk or a closed pipe, must not stop the process."""
+    """Prints log lines; ignores write errors (full disk, closed pipe), which must not stop the process."""
 
     def msg(self, message: str) -> None:
         try:
@@ -67,7 +67,7 @@ def _renderers() -> list[Processor]:
 
 
 class _OfLibraries(logging.Handler):
-    """Logs what libraries write with Python's ``logging``, such as uvicorn's warnings."""
+    """Logs the messages that libraries write with Python's ``logging``, such as uvicorn's warnings."""
 
     def emit(self, record: logging.LogRecord) -> None:
         logger(record.name).log(record.levelno, record.getMessage(), exc_info=record.exc_info)

@@ -1,4 +1,4 @@
-"""Files and directories that only their owner may read: logs, views and snapshots hold Secrets, other files tokens."""
+"""Files and directories that only their owner may read, because they contain Secrets (logs, views) or tokens."""
 
 import os
 from contextlib import suppress
@@ -49,10 +49,9 @@ def directory(path: Path) -> None:
 
 
 def database(path: Path) -> None:
-    """Create an empty database file; SQLite copies its mode to the files beside it.
+    """Create an empty database file with a private mode; SQLite gives that mode to its files beside it.
 
-    An existing file keeps its content. It is not opened, because closing it would release this process's
-    locks on it.
+    An existing file keeps its content. It is not opened, because closing it would release this process's locks on it.
     """
     # If the file cannot be created, SQLite reports why when it opens it.
     with suppress(OSError):
@@ -76,7 +75,7 @@ def identity(path: Path) -> tuple[int, int] | None:
 
 
 def opened(path: Path) -> IO[bytes]:
-    """Open a new or emptied file for writing."""
+    """Open a file for writing, readable by its owner only; empty it if it exists."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _FILE_MODE)
     with suppress(PermissionError):
         os.fchmod(descriptor, _FILE_MODE)

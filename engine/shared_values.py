@@ -1,6 +1,6 @@
-"""Keep one object for equal values, since the values of many workloads take most of the memory.
+"""Deduplication in memory: equal values share one object, since values of many workloads take most of the memory.
 
-Shards and simulated members share values with each other too.
+Shards and simulated members in one process also share values with each other.
 """
 
 from collections.abc import Hashable
@@ -15,7 +15,7 @@ from events import shapes
 _Value = TypeVar("_Value", bound=Hashable)
 
 _KEPT_MAX: Final = 16_384
-"""Values that are still found. Equal values mostly follow each other closely: those of one step, one binding."""
+"""Maximum number of cached values. Equal values mostly follow soon after each other: those of one step, one binding."""
 
 _LABELS_KEPT_MAX: Final = 2_048
 _LABELS_MAX: Final = 16
@@ -28,7 +28,7 @@ def shared(value: _Value) -> _Value:
 
 
 def shared_ref(ref: shapes.WorkloadRef) -> shapes.WorkloadRef:
-    """Return a shared reference whose texts other objects of its kind and namespace share."""
+    """Return a cached reference that equals this one; its kind and namespace are interned, its name is shared."""
     return shared(
         structs.replace(
             ref,
@@ -41,7 +41,7 @@ def shared_ref(ref: shapes.WorkloadRef) -> shapes.WorkloadRef:
 
 
 def shared_labels(labels: dict[str, str]) -> dict[str, str]:
-    """Return a shared dictionary of labels, which must not be changed; often a label has the name of its object."""
+    """Return a cached dictionary of equal labels, which must not be changed; the values are shared too."""
     if len(labels) > _LABELS_MAX:
         return labels
     return _shared_labels(tuple((intern(name), shared(value)) for name, value in labels.items()))

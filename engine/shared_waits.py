@@ -1,4 +1,4 @@
-"""Waits that many readers in one event loop share: until the end of a log, or of the views, moves; for a response."""
+"""Waits that many readers in one event loop share: for new records in a log, for its views, for a response."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
