@@ -12,6 +12,7 @@ from tests.builders.manifests import Kind, manifest
 from tests.clusters.comparison.pods import pod_template
 
 _SCHEMA: Final[Json] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+DEFINITION: Final = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 _COUNTS: Final = (0, 1, 2, 3, 7)
 
 
@@ -83,10 +84,11 @@ def by_api_version() -> dict[str, list[str]]:
 
 def definitions() -> list[Json]:
     """Return the CustomResourceDefinitions of all kinds, which accept any fields."""
-    return [_definition(*kind) for kind in SPECS]
+    return [definition(*kind) for kind in SPECS]
 
 
-def _definition(api_version: str, kind: str) -> Json:
+def definition(api_version: str, kind: str) -> Json:
+    """Return the CustomResourceDefinition of a kind that accepts any fields."""
     group, _, version = api_version.partition("/")
     singular = kind.lower()
     plural = f"{singular.removesuffix('y')}ies" if singular.endswith("y") else f"{singular}s"
@@ -99,4 +101,4 @@ def _definition(api_version: str, kind: str) -> Json:
     }
     names = {"plural": plural, "singular": singular, "kind": kind, "listKind": f"{kind}List"}
     spec: Json = {"group": group, "names": names, "scope": "Namespaced", "versions": [served]}
-    return manifest("apiextensions.k8s.io/v1", "CustomResourceDefinition", f"{plural}.{group}", spec=spec)
+    return manifest(*DEFINITION, f"{plural}.{group}", spec=spec)

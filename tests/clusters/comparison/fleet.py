@@ -26,6 +26,7 @@ _SERVED: Final = {
     "networking.k8s.io/v1": ("Ingress", "NetworkPolicy"),
     "scheduling.k8s.io/v1": ("PriorityClass",),
     "batch/v1": ("Job", "CronJob"),
+    custom_kinds.DEFINITION[0]: (custom_kinds.DEFINITION[1],),
     **{api_version: tuple(kinds) for api_version, kinds in custom_kinds.by_api_version().items()},
 }
 _SINCE: Final = "2026-01-01T00:00:00Z"

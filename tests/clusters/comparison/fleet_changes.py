@@ -15,6 +15,9 @@ from tests.clusters.comparison import fleet
 
 _LEAVES: Final = 0.3
 _JOINS: Final = 0.5
+_SHOWN: Final = 200
+"""Characters of a change that are printed."""
+
 EVICTING: Final[Json] = {"key": "maintenance", "effect": "NoExecute"}
 _TAINTS: Final[tuple[Json, ...]] = (
     EVICTING,
@@ -77,7 +80,7 @@ class FleetChange(Struct, frozen=True):
     def __str__(self) -> str:
         if self.membership is not Membership.STAYS:
             return f"{self.cluster} {self.membership}"
-        return f"{self.cluster} gets {self.patch or self.status}"
+        return f"{self.cluster} gets {self.patch or self.status}"[:_SHOWN]
 
     def absent(self, before: str) -> str:
         """Return the cluster that is absent after this change, or an empty text."""

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from events.json_values import Json, object_at
 from tests.builders.manifests import manifest
-from tests.clusters.comparison import policies, rebalancers, templates
+from tests.clusters.comparison import custom_kinds, policies, rebalancers, templates
 
 _ENDS_ALL: Final = 0.3
 """Share of scenarios whose namespace is deleted in the end."""
@@ -74,7 +74,9 @@ def writes(seed: int) -> Iterator[Write]:
             continue
         key = rng.choice(sorted(stored))
         if rng.random() < 0.2:
-            is_recreated = _module_of(stored[key]) is templates and rng.random() < _RECREATES
+            # A deleted definition stays until its objects are deleted, too.
+            may_return = _module_of(stored[key]) is templates and key[0] != custom_kinds.DEFINITION[1]
+            is_recreated = may_return and rng.random() < _RECREATES
             yield Write("recreate", stored[key]) if is_recreated else Write("delete", stored.pop(key))
             continue
         old = stored[key]

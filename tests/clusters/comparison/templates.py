@@ -20,6 +20,7 @@ from tests.builders.manifests import (
     manifest,
 )
 from tests.clusters.comparison import custom_kinds
+from tests.clusters.comparison.custom_kinds import DEFINITION
 from tests.clusters.comparison.pods import pod_template
 
 _SELECTOR: Final[Json] = {"matchLabels": {"pod": "p"}}
@@ -158,9 +159,10 @@ _DRAWN: Final[dict[Kind, Callable[[random.Random], Json]]] = {
     _VOLUME: _volume,
     PRIORITY_CLASS: lambda rng: {"value": rng.choice((1, 100))},
     QUOTA: _quota,
+    DEFINITION: lambda _: {},
     **{kind: _custom(draw) for kind, draw in custom_kinds.SPECS.items()},
 }
-_CLUSTER_SCOPED: Final = (CLUSTER_ROLE, _CLUSTER_ROLE_BINDING, PRIORITY_CLASS, _VOLUME)
+_CLUSTER_SCOPED: Final = (CLUSTER_ROLE, _CLUSTER_ROLE_BINDING, PRIORITY_CLASS, _VOLUME, DEFINITION)
 _FREE_NAMES: Final = (CLUSTER_ROLE, _CLUSTER_ROLE_BINDING, (_RBAC, "Role"), (_RBAC, "RoleBinding"))
 _LONG_NAMES: Final = (DEPLOYMENT, CONFIG_MAP, SECRET)
 KINDS: Final = tuple(_DRAWN)
@@ -181,6 +183,9 @@ def template(rng: random.Random, namespace: str, number: int) -> Json:
         name = f"{name}-{'long.' * 40}x"
     if kind in _CLUSTER_SCOPED:
         name, namespace = f"{namespace}-{name}", ""
+    if kind == DEFINITION:
+        defined = custom_kinds.definition("compared.example/v1", name)
+        return {**defined, "metadata": {**object_at(defined, "metadata"), **metadata}}
     return manifest(*kind, name, namespace, metadata=metadata, **_DRAWN[kind](rng))
 
 
