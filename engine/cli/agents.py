@@ -86,7 +86,7 @@ def join(
     )
     with failures.convert(OSError, "join it again, with --to and the path of a writable file", where=path):
         configurations.write(path, configuration)
-    # The result that is printed as JSON has to stay the only content of standard output.
+    # With ``--json``, standard output must contain only the result, so print the hint to standard error.
     (output.warn if server.json else output.print_line)(
         f"Run its agent with: reballast agent {shlex.quote(str(path))}"
     )

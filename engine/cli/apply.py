@@ -33,7 +33,7 @@ LIMITS: Final = Limits(
 """Limits of files with objects."""
 
 FileName: TypeAlias = str | Path
-"""A file, a URL, or ``-``; always a str, since cyclopts tries that first. For a Path, shells complete file names."""
+"""A file, a URL, or ``-``, always parsed as str, the first type. ``Path`` only makes shells complete file names."""
 
 Files = Annotated[
     list[FileName],
@@ -303,7 +303,7 @@ def _content(value: KubeObject) -> KubeObject:
     volatile = {"resourceVersion", "managedFields", "generation"}
     metadata = {name: item for name, item in value.metadata.items() if name not in volatile}
     for name in ("labels", "annotations"):
-        # Leave out the marks of the claiming policy: it may claim the object between the two reads that are compared.
+        # Leave out the policy's marks: a policy may claim the object between the two reads whose contents are compared.
         texts = object_at(metadata.pop(name, None))
         metadata[name] = {text: item for text, item in texts.items() if text not in marks.CLAIMS}
     return value.without_fields("status").with_fields({"metadata": metadata})

@@ -35,7 +35,7 @@ _WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
 
 Parameter: TypeAlias = str | int | None
-"""The value of a parameter of a query; None or an empty text leaves it out."""
+"""The value of a query parameter; a parameter with None or an empty text is not sent."""
 
 
 class Reply(NamedTuple):
@@ -203,9 +203,9 @@ class Client:
 
 
 def _is_unable(code: int) -> bool:
-    """Whether the server could not handle the request at all.
+    """Whether the server could not handle the request: 429, or a server error other than 504.
 
-    False for 504: the write may have succeeded, so the caller must handle this response.
+    After a 504 the write may have succeeded, so the caller must handle that response.
     """
     return code == HTTPStatus.TOO_MANY_REQUESTS or (
         code >= HTTPStatus.INTERNAL_SERVER_ERROR and code != HTTPStatus.GATEWAY_TIMEOUT

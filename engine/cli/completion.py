@@ -13,5 +13,5 @@ def completion(shell: Annotated[Shell, Parameter(help="Shell that reads the scri
     script = main.make_app().generate_completion(prog_name=next_commands.PROGRAM, shell=shell).rstrip()
     output.print_line(script)
     if shell == "zsh":
-        # The script works only in a directory of fpath; with this line, also when a shell sources it.
+        # Without this line the script works only from a directory of fpath, not if a shell sources it.
         output.print_line(f"compdef _cyclopts_{next_commands.PROGRAM} {next_commands.PROGRAM}")

@@ -38,9 +38,9 @@ def _labels(labels: Mapping[str, str]) -> str:
 
 
 def show_group(group: GroupExplanation, refusal: str = "") -> None:
-    """Print the clusters of an affinity group that was tried, each with its numbers or the reasons that exclude it.
+    """Print an affinity group that was tried: each cluster with its numbers, or with the reasons that exclude it.
 
-    ``refusal`` is the reason for which they were not applied; empty if they were.
+    ``refusal`` is the reason why the result for the group was not applied; empty if it was applied.
     """
     output.print_line("")
     output.print_line(output.clean(summaries.group_title(group, refusal)))

@@ -247,7 +247,8 @@ def _reference_time_ms(client: Client, as_of: str) -> int:
     try:
         return times.from_text(shown)
     except ValueError:
-        # There is no record with number 0, and a producer may append a record without a time.
+        # The record has no valid time: number 0 is before the first record, and producers may append records without
+        # one.
         return server_reads.now_ms()
 
 

@@ -91,13 +91,13 @@ class Target(NamedTuple):
 
     @property
     def collection(self) -> str:
-        """The path of the collection, for POST; raises Failure for a namespace that would lead elsewhere."""
+        """The path of the collection, for POST; raises Failure if the namespace is not a valid path segment."""
         if self.namespace and not is_segment(self.namespace):
             raise failures.usage(f'"{self.namespace}" is not the name of a namespace')
         return self.resource.path(self.namespace).removeprefix("/")
 
     def check_name(self) -> None:
-        """Raise Failure for a name that would lead to the collection or elsewhere."""
+        """Raise Failure if the name is not a valid path segment: the path would be that of another resource."""
         if not is_segment(self.name):
             raise failures.usage(
                 f'"{self.name}" is not the name of a {self.kind_label}', "give the name of one object"

@@ -117,7 +117,7 @@ def run(arguments: list[str]) -> int:
         broken_pipes.discard(sys.stdout)
         return failures.FAILED
     except UnicodeEncodeError:
-        # Python decodes a word that is not UTF-8 so that it can only be used as a path.
+        # Python decodes an argument that is not UTF-8 to surrogates, which cannot be encoded in a request or printed.
         odd = [word for word in arguments if _UNDECODED.search(word)]
         if not odd:
             raise

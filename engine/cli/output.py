@@ -109,7 +109,7 @@ def _lines(rows: Sequence[Sequence[Cell]]) -> list[str]:
 
 
 def progress(text: str) -> None:
-    """On a terminal, replace the last line of progress by this text; an empty text removes it. Else do nothing."""
+    """On a terminal, replace the progress line by this text; an empty text removes it. Elsewhere do nothing."""
     if sys.stderr.isatty():
         sys.stderr.write(_CLEAR_LINE + clean(text)[: shutil.get_terminal_size().columns - 1])
         sys.stderr.flush()

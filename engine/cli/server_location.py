@@ -24,7 +24,7 @@ AUTHORITY_VARIABLE: Final = "REBALLAST_CA"
 
 
 def default_directory() -> Path:
-    """The data directory if none is named."""
+    """The data directory that is used without ``--data``."""
     return Path(platformdirs.user_data_dir(_APP, appauthor=False))
 
 
@@ -34,9 +34,9 @@ def is_named() -> bool:
 
 
 def find(directory: Path | None) -> Endpoint:
-    """The endpoint of the directory's server; without a directory, of the one that the environment names, if any.
+    """The server's endpoint: of ``directory``, else the one that the environment names, else of the default directory.
 
-    Otherwise the endpoint of the default directory's server. Raises Failure if there is none.
+    Raises Failure if there is none.
     """
     if directory is None and (server := os.environ.get(SERVER_VARIABLE)):
         return Endpoint(url=_address(server), token=_token(), authority=_authority())

@@ -22,7 +22,7 @@ from events.validation import known_kinds as kinds
 
 _PAGE_ITEMS: Final = 500
 SERVED: Final = frozenset({"Namespace", "Event", "Work"})
-"""Kinds that the Kubernetes API derives at least in part, so that only it lists all their objects."""
+"""Kinds of which the Kubernetes API derives some objects itself, so only it lists all of them."""
 
 
 _Item = TypeVar("_Item")
@@ -45,14 +45,14 @@ _TERMS: Final = {
     **dict.fromkeys(["policy", "policies"], "propagationpolicies"),
     **dict.fromkeys(["rebalancer", "rebalancers"], "workloadrebalancers"),
 }
-"""Kinds by the names that documents and pages use for them; a custom kind may have the same name."""
+"""Shorter names that documentation and pages use for kinds; a custom kind with such a name takes precedence."""
 
 
 def kind_of(name: str, client: Client | None = None) -> kinds.Kind:
     """Return the kind with this name; custom kinds need ``client``. For an unknown name, return a namespaced kind."""
     served = kinds.find(name)
     if served is None and client is not None:
-        # The server of an observer has no Kubernetes API; queries take the name as it is.
+        # The server of an observer has no Kubernetes API for discovery; queries get the name unchanged.
         with contextlib.suppress(failures.Failure):
             served = discovered(client, name)
     served = served or kinds.find(_TERMS.get(name.lower(), ""))

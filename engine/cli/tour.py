@@ -167,7 +167,7 @@ def tour(
         say(f"\n{wrong} of {len(tourist.checks)} checks failed.")
         return failures.FAILED
     say(f"\nAll {len(tourist.checks)} checks passed.")
-    # It ends with a command, which stays in one line.
+    # The text ends with a command, so print it unwrapped.
     output.print_line(stage.afterwards)
     return failures.OK
 

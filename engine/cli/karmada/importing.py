@@ -144,7 +144,7 @@ def copied(objects: KubeObjects, state: State, *, dry_run: bool, takes_over: boo
 
 
 def _batch(value: KubeObject) -> tuple[str, bool]:
-    """Return what the objects that are copied at the same time have in common."""
+    """Return the kind, and whether it is a lazy policy: only neighbours with equal values are written concurrently."""
     return value.kind, states.is_lazy(value)
 
 

@@ -46,7 +46,7 @@ _QUOTAS: Final = (known_kinds.POLICY_GROUP, "FederatedResourceQuota")
 _UNLIMITED: Final = "their limits do not apply to the copy"
 _KARMADA: Final = ".karmada.io"
 _DERIVED: Final = frozenset({"Work", "WorkloadRebalancer"})
-"""Karmada's kinds that are not copied: other objects determine a Work, and contain the effect of a rebalancer."""
+"""Karmada's kinds that are not copied: Works follow from other objects, and rebalancers have had their effect."""
 
 _ROOT_AUTHORITY: Final = ("ConfigMap", "kube-root-ca.crt")
 _API_SERVICE: Final = ("Service", ("default", "kubernetes"))
@@ -262,7 +262,8 @@ def _state(objects: Mapping[_GroupKind, Sequence[KubeObject]]) -> State:
                 templates.append(_with_placement(value, placements[binding]))
             else:
                 (waiting if marks.claiming_policy(value.annotations) in lazy else templates).append(value)
-    # A lazy policy places a template at once that is copied after it, and other policies one that it has not marked.
+    # Templates that wait for a lazy policy come first: it would claim one that is written after it. Lazy policies mark
+    # these templates before other policies, which claim unmarked templates at once, are written.
     copied += [*waiting, *sorted(policies, key=is_lazy, reverse=True), *templates]
     copied = [value for value in copied if not is_own(value)]
     deleted = [f"{value.kind} {keys.full_name(*value.key)}" for value in copied if value.is_ending]
@@ -283,7 +284,7 @@ def _reference(policy: KubeObject) -> shapes.PolicyRef:
 def _taken_over_placement(
     binding: _Bound, lazy: Collection[shapes.PolicyRef]
 ) -> imported_placements.ImportedPlacement:
-    """Return a binding's placement; if its policy is lazy, with the placement rules that the binding still uses."""
+    """Return a binding's placement; if its policy is lazy, with the placement rules that still apply to the binding."""
     taken = placement_of(binding)
     if taken.policy not in lazy or not binding.spec.placement:
         return taken

@@ -273,12 +273,12 @@ def _planned(
             )
         made = changes(KubeObjects(client))
         if refused := [result for result in made if result.problems]:
-            # Results of the other writes would read as if these had been made.
+            # Print the refused writes only: results of the others would look as if those had been made.
             return results.print_results(refused, as_json=subject.json)
         failed = failing(client)
         if not client.requests and not failed:
             if plan_options.out is not None:
-                # Otherwise a plan from before would stay in the file, and be applied next.
+                # Overwrite the file: an earlier plan in it could be applied by mistake.
                 saved_plans.save(plan_options.out, saved_plans.SavedPlan([], [], [], horizon_ms, None))
             saved_plans.show_unchanged(as_json=subject.json)
             return failures.OK

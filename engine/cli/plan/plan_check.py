@@ -24,7 +24,7 @@ _PLACING: Final = catalogue.types_of(decisions.ScheduleDecided, decisions.Bindin
 
 
 class Workload(Struct, frozen=True, rename="camel"):
-    """The clusters predicted for a workload, and its clusters after the last decision that the plan caused about it."""
+    """A workload's predicted clusters, and its actual clusters after the last decision that the plan caused for it."""
 
     key: str
     predicted: dict[str, int]
@@ -36,7 +36,7 @@ class Workload(Struct, frozen=True, rename="camel"):
 
 
 class Check(Struct, frozen=True, rename="camel"):
-    """The workloads whose change a plan predicted, and those that it changed without predicting the change.
+    """The workloads whose change a plan predicted, and those that it changed although it predicted no change.
 
     ``number`` is the number of the last record that the plan caused about these workloads. ``settled_ms`` is the time
     from the first to the last such record. ``predicted_ms`` is the predicted time until all replicas are ready.
@@ -63,7 +63,7 @@ def check(client: Client, plan: str) -> Check:
     before = {key: _placed(client, key, prediction.number) for key in sorted(others)}
     own = [entry for entry in followed if entry.subject in predicted or entry.subject in others]
     number = max(entry.number for entry in own or followed)
-    # Members may report on the plan's works after a later change by another client.
+    # Read the clusters after the last decision, not the last report, which may follow another client's change.
     decided = {entry.subject: entry.number for entry in own if entry.type in _PLACING}
     moments_ms = [times.from_text(entry.time) for entry in own]
     workloads = [

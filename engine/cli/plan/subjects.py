@@ -47,8 +47,7 @@ class Subject(options.Server):
         if not self._is_of_karmada():
             yield Opened(self.data, as_of)
             return
-        # This module reads Karmada and logs. Most plans do not need it, and loading it takes longer than such
-        # a plan.
+        # ``copies`` imports the readers of Karmada and of logs: that takes longer than most plans, which need neither.
         from engine.cli.karmada import copies  # noqa: PLC0415
 
         if self.kubeconfig is not None:
