@@ -9,7 +9,7 @@ from events.records import StoredRecord
 
 
 def of(record: StoredRecord) -> Mapping[str, str]:
-    """Return the attributes of a record by name; those in a value that cannot be read are left out."""
+    """Return the attributes of a record by name; empty for a structured record whose value cannot be read."""
     if not records.is_structured(record.headers):
         return {
             name.removeprefix(records.PREFIX): text

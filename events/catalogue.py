@@ -63,5 +63,5 @@ STEP_TAKEN: Final = decisions.StepTaken.event_type.type
 
 
 def types_of(*structs: type[shapes.Event]) -> frozenset[str]:
-    """Return the CloudEvents types of some events."""
+    """Return the CloudEvents types of these event structs."""
     return frozenset(struct.event_type.type for struct in structs)

@@ -27,7 +27,7 @@ _DECODERS: Final[dict[str, msgspec.json.Decoder[shapes.Event]]] = {
     entry.type: msgspec.json.Decoder(entry.struct) for entry in catalogue.EVENT_TYPES
 }
 _MESSAGE_CHARS_MAX: Final = 64 * 1024
-"""Length from which a message is cut. Shorter ones must stay as they are: rejections in older logs quote them."""
+"""Length above which a decoder's error message is cut. Rejections in older logs quote shorter ones in full."""
 
 _PART_CHARS: Final = 400
 _MESSAGE: Final = re.compile(
@@ -121,7 +121,7 @@ def _decode_upcast(event_type: str, data: bytes | msgspec.Raw, registry: Registr
 
 
 def _plain(error: Exception) -> str:
-    """Return the message of an error; of one that quotes a huge value only the beginning and the end."""
+    """Return the message of an error; if it quotes a huge value, only the message's beginning and end."""
     message = "nested too deeply" if isinstance(error, RecursionError) else str(error)
     if len(message) <= _MESSAGE_CHARS_MAX:
         return message

@@ -26,7 +26,7 @@ class Health(StrEnum):
 
 
 class HealthOperator(StrEnum):
-    """How a health rule compares a value with its ``values``; as in label selectors, an absent value is NOT_IN."""
+    """How a health rule compares a value with its ``values``; as in label selectors, an absent value fulfils NOT_IN."""
 
     IN = "In"
     NOT_IN = "NotIn"

@@ -43,7 +43,7 @@ class WorkloadReported(shapes.Event, frozen=True, kw_only=True):
 
 @shapes.recorded("workload-gone", topics.HEALTH)
 class WorkloadGone(shapes.Event, frozen=True, kw_only=True):
-    """The workload was removed from the cluster; only then does the cluster get a new template of that name."""
+    """The workload was removed from the cluster; a new template of its name is dispatched there only after this."""
 
     cluster: str
     key: str

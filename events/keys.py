@@ -79,7 +79,7 @@ def split(key: str) -> tuple[str, str]:
 
 
 def namespace_of(key: str) -> str:
-    """Return the namespace of the object or the quotas with this key, of whatever kind; empty if it has none."""
+    """Return the namespace in a key of any type (object, quotas or group); empty if it has none."""
     if key.startswith(_QUOTA_PREFIX):
         return key.removeprefix(_QUOTA_PREFIX)
     # Take the first separator: the key of a group may have further slashes and colons after its namespace.
@@ -98,7 +98,7 @@ def object_key(kind: str, namespace: str, name: str) -> str:
 
 
 def priority_class_of(key: str) -> str:
-    """Return the name of the PriorityClass whose template has this key; empty for other keys."""
+    """Return the PriorityClass's name if the key is that of its template; empty for other keys."""
     return (
         "" if "/" in key or not key.endswith(_PRIORITY_CLASS_SUFFIX) else key[: -len(_PRIORITY_CLASS_SUFFIX)]
     )

@@ -26,7 +26,7 @@ class Condition(TypedDict, total=False):
 
 
 def condition(kind: str, status: str, reason: str, message: str, since: str | None) -> Condition:
-    """Return a condition of this type that has had its status since then."""
+    """Return a condition; ``since`` is the time of its last transition, None while that is unknown."""
     return {
         "type": kind,
         "status": status,
@@ -46,7 +46,7 @@ class OwnerReference(TypedDict):
 
 
 def controlled_by(api_version: str, kind: str, name: str, uid: str) -> OwnerReference:
-    """Return the reference to the controller of an object, whose foreground deletion waits for the object."""
+    """Return the reference to an object's controller; foreground deletion of the controller waits for the object."""
     return {
         "apiVersion": api_version,
         "kind": kind,

@@ -210,8 +210,8 @@ def read_head(raw: msgspec.Raw) -> Manifest:
 def decoded(decode: Callable[[msgspec.Raw | bytes], _ValueT], manifest: msgspec.Raw | bytes) -> _ValueT:
     """Decode a manifest that a verdict has accepted.
 
-    Of a field that occurs several times the verdict checks only the last value, and other fields it skips: ``decode``
-    may fail at the other values and fields. Then decode the last values alone, without unreadable fields.
+    The verdict checks only the last value of a repeated field, and skips unknown fields, so ``decode`` may fail at an
+    unchecked value. In this case the last values are decoded again, without the fields that cannot be read.
     """
     try:
         return decode(manifest)
@@ -220,7 +220,7 @@ def decoded(decode: Callable[[msgspec.Raw | bytes], _ValueT], manifest: msgspec.
 
 
 def _readable(raw: msgspec.Raw | bytes, levels: int) -> object:
-    """Decode JSON; to a depth of some levels, leave out fields that cannot be decoded."""
+    """Decode JSON; omit unreadable fields, in objects nested up to ``levels`` deep; None if nothing is readable."""
     try:
         return msgspec.json.decode(raw)
     except DECODING_ERRORS:

@@ -94,7 +94,7 @@ def recorded(name: str, topic: str) -> Callable[[type[_EventT]], type[_EventT]]:
 
 
 class ObjectApplied(Event, frozen=True, kw_only=True):
-    """Base of the events that carry a whole object of one route; ``expects`` is as in ``TemplateApplied``."""
+    """Base of the events that contain a whole object of one ``route``; ``expects`` is as in ``TemplateApplied``."""
 
     route: ClassVar[Route]
 
@@ -182,8 +182,8 @@ class StateRule(Shape, frozen=True, kw_only=True):
 class HealthRule(Shape, frozen=True, kw_only=True):
     """When an object is healthy: the status value at ``path``, as text, is one of ``values``.
 
-    Another ``operator`` compares in another way. With ``at_least``, the path of another field of the object, both
-    values are counts, and the one at ``path`` must not be smaller; absent counts are 0.
+    ``operator`` may name another comparison. With ``at_least``, the path of another field of the object, both values
+    are counts, and the one at ``path`` must not be smaller; absent counts are 0.
     """
 
     path: str
@@ -195,11 +195,11 @@ class HealthRule(Shape, frozen=True, kw_only=True):
 class Reading(Shape, frozen=True, kw_only=True):
     """How members read the object of a work, in addition to the built-in rules for its kind; paths are JSON paths.
 
-    ``values`` are paths in the status whose values are added to reports; with ``whole`` the whole status is reported
-    as well. ``health``, if set, replaces the kind's built-in health rule. So do ``alternatives``: an object that has a
-    status is healthy if it meets all rules of one of them. ``retained`` are fields of the object that keep the member's
-    value once the object exists. ``replicas`` is the dotted path, from the object's root, of the replica count if it is
-    not the usual one of the kind.
+    ``values`` are paths in the status whose values are added to reports; with ``whole`` the whole status is reported as
+    well. ``health``, if set, replaces the kind's built-in health rule. ``alternatives``, if set, replace it too: an
+    object that has a status is healthy if it meets all rules of one alternative. ``retained`` are fields of the object
+    that keep the member's value once the object exists. ``replicas`` is the dotted path, from the object's root, of the
+    replica count if it is not the usual one of the kind.
     """
 
     values: tuple[str, ...] = ()

@@ -22,7 +22,7 @@ HOUR_MS: Final = 60 * MINUTE_MS
 DAY_MS: Final = 24 * HOUR_MS
 
 WAIT_S_MAX: Final = 10.0
-"""Longest wait in seconds for a time: sleeps ignore corrections of the clock and the time of suspended machines."""
+"""Maximum seconds to sleep before the clock is read again: a sleep ignores clock corrections and suspended machines."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CACHED_MAX = 4_096

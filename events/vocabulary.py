@@ -15,7 +15,7 @@ JOB_LABELS: Final = (
     "controller-uid",
     "job-name",
 )
-"""Labels of a Job's pods: the uid and the name of the Job, each with its present and with its former name."""
+"""Labels of a Job's pods: the Job's uid and the Job's name, each under the present and the former label name."""
 
 NAMESPACE: Final = ("v1", "Namespace")
 POD: Final = ("v1", "Pod")

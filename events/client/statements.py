@@ -99,7 +99,7 @@ def derived_id(source: str, event_type: str, key: str, time: str, data: bytes) -
 
 
 def _check(record: records.Record, data: shapes.Event, manifest: kube_objects.Manifest | None) -> None:
-    """Raise Refusal if readers would refuse the record even if the version that it expects is the stored one."""
+    """Raise Refusal if readers would refuse the record for a reason other than its expected version."""
     state = verdicts.PartitionState(record.topic, record.partition)
     expects: int | None = getattr(data, "expects", None)
     head = None if expects == 0 else _head(data, manifest, expects or 1)

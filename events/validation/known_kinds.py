@@ -107,7 +107,7 @@ def record_key(route: shapes.Route, kind: str, namespace: str, name: str) -> str
 
 
 def plural_of(api_version: str, kind: str) -> str:
-    """Return the plural name of a kind; that of any other kind follows Kubernetes' rule for English words."""
+    """Return the plural name of a kind; for an unknown kind, form it by Kubernetes' rule for English words."""
     known_kind = _BY_NAME.get((api_version, kind))
     if known_kind is not None:
         return known_kind.plural

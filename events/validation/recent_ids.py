@@ -1,4 +1,4 @@
-"""Window of the ids last seen in a partition; 25 bytes an id, as all windows may hold hundreds of thousands of ids."""
+"""Window of the ids last seen in a partition; an id takes 25 bytes, since all windows have hundreds of thousands."""
 
 from typing import Final
 

@@ -1,8 +1,8 @@
 """Verdicts on inputs: a pure fold over one partition, the same for owners, projections and the verifier.
 
-Whether an input takes effect depends only on earlier records of its own partition. A verdict is ``Taken``,
-``Skipped``, or ``Refused`` as *refused* (invalid form), *misplaced* (key of another partition), *repeated*
-(source and id were seen before) or *late* (a newer write exists).
+Whether an input takes effect depends only on earlier records of its own partition. A verdict is ``Taken``, ``Skipped``,
+or ``Refused`` as *refused* (invalid form), *misplaced* (wrong topic, key or partition), *repeated* (source and id were
+seen before) or *late* (the stored version is not the expected one).
 """
 
 import hashlib
@@ -125,8 +125,8 @@ def key_of(data: shapes.Event, manifest: kube_objects.Manifest | None = None) ->
 class PartitionFold:
     """Folds the records of one input partition, in order, into verdicts.
 
-    ``check`` validates the spec of objects of known kinds and must be pure. ``heads`` takes the place of those of the
-    state. Every record, however malformed, ends in a verdict, never in an exception.
+    ``check`` validates the spec of objects of known kinds and must be pure. ``heads``, if given, replaces the heads in
+    ``state``. Every record, however malformed, ends in a verdict, never in an exception.
     """
 
     def __init__(self, state: PartitionState, check: Check, heads: Heads | None = None) -> None:
