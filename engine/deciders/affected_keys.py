@@ -1,4 +1,4 @@
-"""Find the keys of a shard that a changed fact touches.
+"""Find the keys of a shard that must be decided again because a fact changed.
 
 The keys depend only on the change (old and new value) and on the shard's own state. Therefore the order of the two
 fact topics does not matter, nor how many facts are folded at a time: a verification may fold them in another order
@@ -109,7 +109,7 @@ def _touch_blocked(shard: ShardState, indexes: Indexes, cause: Cause) -> None:
 
 
 def _cluster_keys(change: fact_changes.ClusterChanged, indexes: Indexes, placements: Placements) -> set[str]:
-    """Return all blocked bindings, all bindings in the cluster, and those whose affinity selects or selected it."""
+    """Return the keys of blocked bindings, those in the cluster, and those whose affinity selects or selected it."""
     touched = set(indexes.by_cluster.get(change.name, ())) | indexes.blocked
     if not indexes.by_group:
         return touched

@@ -1,4 +1,4 @@
-"""Apply decisions to a shard's state: the only way in which deciding changes it.
+"""Apply decisions to a shard's state; deciders change the state in no other way.
 
 The owner applies each decision as it emits it, recovery applies each decision that it reads, so both reach
 the same state.

@@ -24,7 +24,7 @@ from events import shapes
 
 
 class Outcome(enum.Enum):
-    """Result for a template's claim.
+    """Result of checking the claim on a template.
 
     - HELD: the policy keeps its claim.
     - LAPSED: the policy exists but does not select the template, or is being deleted; release the claim.

@@ -1,4 +1,4 @@
-"""Changed facts whose keys are touched once per step, not once per change.
+"""Changed facts whose keys are queued once per step, not once per change.
 
 Reports and quotas change often, and finding their keys may cost a walk over many clusters or bindings.
 """

@@ -1,6 +1,6 @@
 """Dispatch works: send one to each cluster whose work differs from the last one sent.
 
-A binding goes to its assigned clusters and to those in which other bindings require it. A cluster from which the
+A binding has works in its assigned clusters and in those in which other bindings require it. A cluster from which the
 binding is evicted gracefully keeps its work until the eviction ends; a leaving cluster keeps only what the policy
 preserves. A cluster in which dispatching is suspended gets ``suspended`` works, which only show what it would get;
 removals are never suspended. The works of a binding without policy stay as they are, also suspended ones, unless other
@@ -218,7 +218,7 @@ def _removed(view: View, key: str, cluster: str, *, preserved: bool) -> works.Wo
 def _sent(
     view: View, key: str, work: decisions.DispatchedWork, declared: Declared
 ) -> works.WorkApplied | works.WorkSuspended:
-    """Return the event that the work's cluster reads."""
+    """Return the event that sends a work to its cluster, or shows it there if it is suspended."""
     term, step = view.term, view.step
     sent = applied(key, work.cluster, declared, work, view.shard.shard, (term, step))
     if work.state == "suspended":
@@ -234,7 +234,7 @@ def applied(
     shard: int,
     version: tuple[int, int],
 ) -> works.WorkApplied:
-    """Return the event with which a cluster gets a work of a binding of ``shard``; ``version`` is (term, step)."""
+    """Return the event that sends a work of a binding of ``shard`` to a cluster; ``version`` is (term, step)."""
     return works.WorkApplied(
         cluster=cluster,
         key=key,

@@ -139,7 +139,7 @@ def _end_reason(
 
 
 def _due_ms(task: EvictionStarted, grace_period_ms: int) -> int | None:
-    """Return the first time after the grace period; None for never."""
+    """Return the first millisecond after the grace period of a task; None for never."""
     if task.suppress_deletion:
         return None
     own_seconds = task.grace_period_seconds

@@ -1,7 +1,7 @@
 """Facts that every shard shares: clusters, policies, overrides and interpreters, folded from two partitions.
 
-Folding a record returns its changes, with the old and the new value. A shard derives the keys to decide again
-from the change and its own state alone, so replay touches the same keys.
+Folding a record returns its changes, with the old and the new value. A shard derives the keys to decide again from the
+change and its own state alone, so replay queues the same keys.
 """
 
 from collections.abc import Callable
@@ -342,5 +342,5 @@ def _health_changes(name: str, before: Health | None, health: Health | None) -> 
 
 
 def _is_emptied(taken: verdicts.Taken, taint: clusters.Taint) -> bool:
-    """Whether the engine added the taint to empty the cluster; users' taints do not delay the next cluster."""
+    """Whether the engine added the taint to evict all workloads; users' taints do not delay the next cluster's turn."""
     return taint.effect == Effect.NO_EXECUTE and taken.envelope.source.startswith(ids.SHARD_SOURCE)

@@ -166,7 +166,7 @@ class Indexes:
             self.health_reported(watch)
 
     def health_reported(self, watch: Watch) -> None:
-        """Update ``troubled``, which has the key of a watch exactly while its status is neither empty nor READY."""
+        """Add the key of a watch to ``troubled`` if its status is neither empty nor READY; otherwise remove the key."""
         if watch.status in ("", READY):
             self.troubled.discard(watch.key)
         else:

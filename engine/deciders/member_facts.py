@@ -31,9 +31,8 @@ class Queue:
     def ordered(self, names: Iterable[str], since_ms: Callable[[str], int | None]) -> list[tuple[int, str]]:
         """Return (since_ms, name) of the waiting clusters, sorted.
 
-        ``since_ms`` returns None for a cluster that does not wait. The first call evaluates all clusters in
-        ``names``, later ones only those in ``changed``: ``since_ms`` must return the same result for all
-        others.
+        ``since_ms`` returns None for a cluster that does not wait. The first call evaluates all clusters in ``names``,
+        later ones only those in ``changed``: ``since_ms`` must return the same result as before for all others.
         """
         if self._order is None:
             self._order, self.changed = [], set(names)

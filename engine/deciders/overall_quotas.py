@@ -35,7 +35,7 @@ class Pending(Struct, frozen=True):
 
 
 class Refused(Struct, frozen=True):
-    """The reason why something is not allowed."""
+    """A refusal; ``fault`` is its reason."""
 
     fault: str
 

@@ -14,7 +14,7 @@ _DECODER: Final = msgspec.json.Decoder(placements.Placement)
 _DEADLINES_MAX: Final = 65_536
 """Maximum number of cached deadlines; the cache is cleared when it is full."""
 _COUNT_MIN: Final = 1_024
-"""Up to this number of placements, unused ones are kept."""
+"""Unused placements are kept while the table has at most this many placements."""
 
 
 class Placements:

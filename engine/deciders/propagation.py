@@ -148,7 +148,7 @@ def _obstacle(
 
 
 def _missing_override(policy: KnownPolicy, facts: Facts) -> shapes.PolicyRef | None:
-    """Return the first override policy that a policy needs and that does not exist; None if it needs no other."""
+    """Return the first override policy that a policy needs but that does not exist; None if there is no such policy."""
     needed = overrides.needed_by(policy.policy)
     return next((override for override in needed if override not in facts.overrides), None)
 
@@ -184,7 +184,7 @@ def _retaining_policy(holder: shapes.PolicyRef | None, binding: Binding, facts: 
 def choose(
     holder: shapes.PolicyRef | None, template: Template, facts: Facts
 ) -> tuple[Outcome, KnownPolicy | None]:
-    """Return the outcome of ``holder``'s claim, and the policy of the template or None."""
+    """Return the outcome of ``holder``'s claim, and the policy that keeps or gets the template (None: no policy)."""
     verdict = claims.claim(facts.policies, template, holder, preemption=True)
     # A lapsed claim passes to the best other policy in the same step; Karmada needs another pass.
     policy = facts.policies.best(template) if verdict.outcome == Outcome.LAPSED else verdict.policy

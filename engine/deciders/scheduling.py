@@ -184,7 +184,7 @@ class _Imported(NamedTuple):
 
 
 def _imported(binding: Binding, facts: Facts) -> _Imported | None:
-    """Return the placement with which the template was imported; None without one, or if it is taken over already."""
+    """Return the placement with which the template was imported; None if there is none or a decision has adopted it."""
     template = binding.template
     if template is None or (binding.condition and not template.is_imported):
         return None
@@ -214,7 +214,7 @@ def _mode(request: requests.Request) -> str:
 
 
 def _is_unchanged_decision(binding: Binding, claim: Claim, decision: Decision) -> bool:
-    """Whether a decision repeats the current one."""
+    """Whether recording a successful decision would change nothing in the binding."""
     return not (
         binding.fresh
         or binding.condition != SUCCESS
@@ -297,7 +297,7 @@ def _emit_failure(
     binding: Binding, request: requests.Request, decision: Decision, view: View
 ) -> Outputs[None]:
     is_known = (binding.condition, binding.message) == (decision.reason, decision.message)
-    # Also the first failure with a new placement is recorded, even if its message is that of the previous placement.
+    # Record the first failure with a new placement too, even if its message equals that of the previous placement.
     is_applied = binding.claim is None or binding.applied == binding.claim.placement
     is_final = not decision.is_open and not (decision.changed and (binding.clusters or not is_applied))
     # A rebalancer's request gets a decision even if the failure is the same as before.

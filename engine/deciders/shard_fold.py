@@ -38,17 +38,17 @@ from events.records import Record, StoredRecord
 from events.validation import manifests, verdicts
 
 FACT_BACKLOG_MAX: Final = 10_000
-"""A step is due once more facts than this were folded since the last step, because recovery reads these again."""
+"""A step is due once more facts than this were folded since the last step, as recovery must read all of them again."""
 
 OUTPUTS_MAX: Final = 5_000
 """A step that has emitted this many records leaves the other keys to the next step."""
 
 _STEP_DIGEST_BYTES: Final = 16
 _RELEASES_TOUCHING_ALL: Final = ("0.1.0", "0.2.0", "0.3.0", "0.4.0")
-"""Releases in which each cluster report touched all troubled clusters; a replay of their steps must do the same."""
+"""Releases in which each cluster report queued all clusters that are not ready; replays of their steps do so too."""
 
 _RELEASES_WITHOUT_QUOTAS: Final = (*_RELEASES_TOUCHING_ALL, "0.5.0")
-"""Releases that did not act on FederatedResourceQuotas and ``workloadAffinity``, nor touched unfit bindings."""
+"""Releases that ignored FederatedResourceQuotas and ``workloadAffinity`` and did not queue unfit bindings again."""
 
 _ANNOUNCES: Final = states.SPEC | states.PRIORITY
 

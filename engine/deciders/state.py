@@ -36,7 +36,7 @@ GROUP: Final = 2048
 TERM: Final = 4096
 ORPHANED: Final = 8192
 REPORTED: Final = HEALTH | CAPACITY
-"""Flags set by reports of member clusters only; keys with other flags are decided first (``waiting_keys.pop``)."""
+"""Flags that only reports of member clusters set; keys with any other flag are decided first (``waiting_keys.pop``)."""
 
 
 class Template(Struct, frozen=True, gc=False):
@@ -323,7 +323,7 @@ class Cause(Struct, frozen=True, gc=False):
 
 
 class Waiting(Struct, frozen=True, gc=False):
-    """Why a key waits: its flags and priority, the newest input that touched it, and the time of the oldest one."""
+    """Why a key waits: its flags and priority, the newest input that queued it, and the time of the oldest such one."""
 
     flags: int
     cause: Cause
@@ -337,8 +337,8 @@ class ShardState(Struct):
     - ``began_ms``: time of the first step of the current term; reports may have been missed before it.
     - ``placements``: those of policies, by digest; ``placements_kept``: their number after the last drop of unused
       ones, stored so that a shard from a snapshot drops them in the same steps as a shard from the whole log.
-    - ``touched``: keys touched by the inputs of the current turn.
-    - ``waiting``: keys to be decided, in order; ``reported``: those that only member reports touched.
+    - ``touched``: keys queued by the inputs of the current turn.
+    - ``waiting``: keys to be decided, in order; ``reported``: those that only member reports queued.
     - ``needs``: by key of the needed object (which may not exist yet), then by key of the binding that needs it.
     - ``capacity_requests``: those of this shard's bindings; ``unanswered_requests``: those of all shards' bindings to
       which this shard has not responded.

@@ -51,7 +51,7 @@ def decide(binding: Binding, view: View, *, is_changed: bool) -> Outputs[bool]:
         yield decisions.EvictionFinished(
             key=binding.key, cluster=eviction.task.cluster, reason=eviction.reason
         )
-    # Collected before the first one is emitted, which removes its cluster from the binding.
+    # Collect all evictions before emitting the first: each one removes its cluster from the binding.
     yield from list(_due_evictions(binding, view))
     is_restored = yield from last_copy.restore(binding, ended_evictions, view)
     if not is_restored and binding.claim is None:

@@ -8,7 +8,7 @@ from typing import Final
 from engine.deciders.state import Binding, Rebalancer, ShardState, Watch
 
 _ENTRIES_MIN: Final = 1_024
-"""Up to this number of entries, those that are no longer valid are kept."""
+"""Outdated entries are kept while the heap has at most this many entries."""
 
 TimedObject = Binding | Rebalancer | Watch
 

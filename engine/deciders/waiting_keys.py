@@ -15,14 +15,14 @@ _REPORTED_SHARE: Final = 8
 
 
 def touch(shard: ShardState, key: str, flags: int, cause: Cause) -> None:
-    """Queue a key to be decided; ``cause`` is the input or timer that touched it."""
+    """Queue a key to be decided; ``cause`` is the input or timer that requires this."""
     new = Waiting(flags, cause, cause.at_ms)
     previous = shard.touched.get(key)
     shard.touched[key] = _merged(previous, new) if previous else new
 
 
 def touch_by_fact(shard: ShardState, key: str, flags: int, cause: Cause) -> None:
-    """Queue a key that a fact touches; the newest of several facts is the cause."""
+    """Queue a key to be decided because of a changed fact; the newest of several facts is the cause."""
     touched = shard.touched.get(key)
     touch(shard, key, flags, newest(touched.cause if touched else None, cause))
 
@@ -44,7 +44,7 @@ def _fold_order(cause: Cause) -> tuple[int, int]:
 
 
 def end_intake(shard: ShardState, priority_of: Callable[[str], int] | None = None) -> None:
-    """End a turn's intake: append the touched keys to the queues in key order, behind left-over keys.
+    """End a turn's intake: append the newly queued keys in key order, behind the keys left by earlier turns.
 
     With ``priority_of``, which returns the priority of a key, keys of higher priority come first.
     """

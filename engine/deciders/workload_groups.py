@@ -1,9 +1,9 @@
 """Groups of workloads (``workloadAffinity``): bindings that share all clusters, or none.
 
-The workloads of a namespace with the same value of the label that their policies name form a group. One shard owns it.
-A binding that is to be placed in a new cluster waits until that shard grants its clusters. If other bindings of the
-group forbid this, the binding is scheduled again without the clusters that they exclude. As in Karmada, a cluster that
-a binding has already is never excluded.
+Workloads of a namespace form a group if their policies name one label and they have the same value for it. One shard
+owns the group. A binding that is to be placed in a new cluster waits until that shard grants its clusters. If other
+bindings of the group forbid this, the binding is scheduled again without the clusters that they exclude. As in Karmada,
+a cluster that a binding has already is never excluded.
 """
 
 from collections.abc import Iterable
