@@ -30,7 +30,7 @@ _PROPERTIES: Final[dict[str, tuple[str, Callable[[clusters.ClusterManifest], tup
     "region": ("region", lambda cluster: _texts(cluster.spec.region)),
     "zone": ("zones", lambda cluster: cluster.spec.zones),
 }
-"""Cluster properties by their name in field selectors and spread constraints: name in messages, function for values."""
+"""By name of a cluster property in selectors and constraints: its name in messages, and a function for its values."""
 
 
 class Strategy(enum.Enum):

@@ -16,7 +16,7 @@ from engine.objects import clusters, placements
 from engine.placement import capacity, compiled, encoded_columns, previous_assignment, resource_models
 
 CLUSTERS_MAX: Final = 2**16
-"""Most clusters in one fleet; sort keys have this many bits for a cluster's position."""
+"""Maximum number of clusters in one fleet: sort keys have 16 bits for a cluster's position."""
 
 COMPILED_MAX: Final = 4096
 COMPILED_MIN: Final = 64
