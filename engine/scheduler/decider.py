@@ -103,7 +103,8 @@ class Decider:
     def begin(self) -> None:
         """Make all bindings due, as a scheduler does when it starts.
 
-        The log does not say which pending decisions the API has refused, so all apply to their groups again one by one.
+        The log does not say which pending decisions the API has refused, so all of them are applied to their groups
+        again, one by one.
         """
         for key in self._pending:
             self.refuse(key)
@@ -201,7 +202,7 @@ class Decider:
         self._update_groups(key)
 
     def _update_groups(self, key: Key) -> None:
-        """Take the clusters of a binding into its workload groups, by its pending decision unless that was refused."""
+        """Update a binding's clusters in its groups: those of the pending decision, unless the API has refused it."""
         decision = None if key in self._refused else self._pending.get(key)
         assumed = decision.clusters if decision is not None and decision.places else None
         self._groups.put(self._bindings[key], assumed)
@@ -263,7 +264,7 @@ class Decider:
         return self._retries[0][0] if self._retries else None
 
     def _is_valid_retry(self, due_ms: int, key: Key) -> bool:
-        """Whether a retry is still valid: only the one of the binding's last failure is."""
+        """Whether a retry in the heap belongs to the binding's last failure; earlier retries are outdated."""
         return key in self._failures and self._failures[key][1] == due_ms
 
     def decide(self, now_ms: int, elapsed_ms: int, count: int) -> list[observations.DecisionMade]:

@@ -28,7 +28,7 @@ _LEADS_S: Final = 10.0
 
 _RETRY_S: Final = 2.0
 _CAMPAIGN_S: Final = 4.0
-"""Time limit in seconds of a renewal; another one then fits into ``_LEADS_S``."""
+"""Time limit in seconds of one renewal, so that a second attempt fits into ``_LEADS_S``."""
 
 _LEASE: Final = Resource(api_version="coordination.k8s.io/v1", kind="Lease", plural="leases", namespaced=True)
 _log = diagnostics.logger(__name__)

@@ -34,7 +34,8 @@ _log = diagnostics.logger(__name__)
 class Scheduler:
     """Decides while this process leads (``election``), once ``observed`` is set.
 
-    ``observed`` means that all clusters and bindings are in the log. ``source`` is the source of the observed events.
+    ``observed`` is set once all existing clusters and bindings are in the log. ``source`` is the source of the observed
+    events.
     """
 
     def __init__(

@@ -189,7 +189,7 @@ class Writer:
         self._waiting.put_later(key, attempt.backoff.next_delay_s())
 
     async def _send(self, key: Key, newest: ObservedBinding, write: writes.Write) -> ObservedBinding:
-        """Send a write of the ``newest`` version; return the binding after it, or its later version in a conflict."""
+        """Send a write based on ``newest``; return the written version, or in a conflict the API's current version."""
         await self._pace.wait()
         if not self._leads():
             raise UnreachableError("this scheduler no longer holds the lease")

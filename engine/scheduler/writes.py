@@ -1,4 +1,4 @@
-"""The writes that a decision still needs, by the newest version of its binding, and the decision's Events. Pure.
+"""The writes that a decision still needs, given the newest version of its binding, and the decision's Events. Pure.
 
 A write is valid for that version only (its resourceVersion is a precondition), so lost writes are repeated and nothing
 is written twice. A binding whose spec was changed by others after the decision gets a new decision instead.
