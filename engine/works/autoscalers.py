@@ -74,7 +74,7 @@ class Scaler(Struct, frozen=True):
         return max(counts, default=count)
 
     def limited(self, count: int) -> int:
-        """Return a number of replicas within the limits."""
+        """Return ``count``, bounded by the autoscaler's limits."""
         return min(max(count, self.least), self.most)
 
 
