@@ -121,7 +121,7 @@ _Histories = Callable[[KubeObject], list[Json]]
 
 
 class _Recording(RequestedEdit, frozen=True):
-    """Write ``executionHistories`` that are computed from the current ones: several servers write them."""
+    """An edit that computes ``executionHistories`` from the current ones, because several servers write them."""
 
     histories: _Histories
 

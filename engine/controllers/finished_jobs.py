@@ -1,7 +1,7 @@
 """Deletes Jobs that have finished, after their ``ttlSecondsAfterFinished``.
 
-As in Karmada, the controller of the control plane deletes the template, and so all Jobs in the clusters; these run
-without the field. Every server deletes: the first deletion wins, and the others find no such Job.
+As in Karmada, the control plane deletes the template and, with it, the Jobs in the clusters; these have no such field.
+Every server deletes: the first deletion wins, and the others find no such Job.
 """
 
 from functools import partial

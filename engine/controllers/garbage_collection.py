@@ -126,7 +126,7 @@ class GarbageCollection(Controller):
     async def _check(self, ref: WorkloadRef, absent: Collection[str] = ()) -> list[str]:
         """Delete an object if it has no owner left; return its uid if it was deleted.
 
-        ``absent`` are the uids of objects that are deleted, although the views have them.
+        ``absent`` are the uids of objects that are deleted already, although the views still have them.
         """
         self._unresolved.pop(ref, None)
         resource, value = await self._live(ref)
@@ -216,7 +216,7 @@ class GarbageCollection(Controller):
         await self._patch(ref, resource, value, {"finalizers": kept or None}, "deletion not finished")
 
     async def _orphan(self, ref: WorkloadRef, resource: Resource, value: KubeObject) -> None:
-        """Release the dependents of an object that is deleted without them; delete it if no other finalizer remains."""
+        """Remove the dependents' references to an object that is deleted without them, then delete the object."""
         owned = await self._reads.read(partial(references.dependents, owner=value.uid))
         await batches.gather(partial(self._release, uids={value.uid}), owned)
         left = await self._reads.read(partial(references.ids, owner=value.uid))
