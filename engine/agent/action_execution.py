@@ -218,7 +218,7 @@ class ActionExecutor:
         try:
             return await self._gate.call(lambda: self._api.apply(resource, manifest, force=force))
         except RefusedError as error:
-            # Kinds that are no longer served, and objects that a webhook needs, cause a 404 too.
+            # A 404 can also mean that the kind is no longer served, or that a webhook did not find an object.
             is_missing = error.code == HTTPStatus.NOT_FOUND and f'namespaces "{namespace}"' in str(error)
             if not is_missing:
                 raise

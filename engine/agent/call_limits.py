@@ -97,12 +97,12 @@ class Gate:
         return result
 
     def answered(self) -> None:
-        """Record a successful response; also for calls that were not made by ``call``."""
+        """Record a successful response; callers that do not use ``call`` report theirs here."""
         self._backoff.reset()
         self._set(is_reachable=True)
 
     def _close(self, at_least_s: float) -> bool:
-        """Delay later calls; return whether none was delayed before.
+        """Delay later calls; return whether calls were permitted before.
 
         If concurrent calls fail together, only the first failure increases the delay.
         """

@@ -28,7 +28,7 @@ def group_kind(api_version: str, kind: str) -> tuple[str, str]:
 
 
 def preferred(resources: Iterable[Resource]) -> dict[tuple[str, str], Resource]:
-    """The resource of each group and kind, in the version that the server prefers: it lists that one first."""
+    """The resource of each group and kind in the version that the server lists first, which is the preferred one."""
     result: dict[tuple[str, str], Resource] = {}
     for resource in resources:
         result.setdefault(group_kind(resource.api_version, resource.kind), resource)

@@ -16,7 +16,7 @@ class Waiting(Generic[_Key]):
 
     # Two workers never process the same key at once: actions of one binding must not overlap.
     def __init__(self) -> None:
-        # Taking the first key of a plain dict takes longer with each key that was taken before.
+        # A plain dict takes longer to find its first key the more keys were removed before it.
         self._ready = OrderedDict[_Key, None]()
         self._running: set[_Key] = set()
         self._requeued: set[_Key] = set()

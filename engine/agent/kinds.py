@@ -21,7 +21,7 @@ SCALERS: Final = ("autoscaling/v2", "HorizontalPodAutoscaler")
 
 
 class Kinds:
-    """The kinds of one member; ``on_known`` is called with a report when they change."""
+    """The kinds of one member; ``on_known`` is called with a new report when the kinds change."""
 
     def __init__(self, api: MemberApi, gate: Gate, on_known: Callable[[messages.ApisReport], None]) -> None:
         self._api = api

@@ -28,7 +28,7 @@ class Ledger:
         self._more = anyio.Event()
         self._is_moved = False
         self._holds = 0
-        """Number of tasks during which the checkpoint has no position."""
+        """Number of tasks that called ``hold_position`` and run: unless it is 0, the checkpoint gets no position."""
 
         self.position: int | None = None
 

@@ -62,7 +62,7 @@ _log = diagnostics.logger("agent")
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """A cluster without a heartbeat for ``grace_seconds`` counts as unreachable; agents send four in that time."""
+    """A cluster is unreachable after ``grace_seconds`` without a heartbeat; agents send four in that time."""
 
     grace_seconds: int = GRACE_SECONDS
 
@@ -202,7 +202,7 @@ class MemberAgent:
             self._waiting.done(key)
 
     async def _carry_out(self, key: str, entry: Entry) -> None:
-        """Carry out the next action of one binding; retry after a failure, and set ``fault`` if it may be permanent."""
+        """Carry out the next action of one binding; retry a failure, and set ``fault`` if that may be permanent."""
         try:
             await self._act(key, entry)
         except SupersededError:
@@ -293,7 +293,7 @@ class MemberAgent:
         for key, entry in self._ledger.entries():
             reconciliation.forget_observed(entry)
             self._ledger.touch(key)
-        # Objects that were removed after the backup exist again.
+        # Search for objects that were removed after the backup: they exist again.
         if self._tasks is not None:
             self._orphans.search(self._tasks)
 

@@ -32,9 +32,9 @@ class Work(Shape, frozen=True, kw_only=True):
     """The desired state of one binding in the cluster; (term, step) is its version, and only the newest one applies.
 
     ``name`` is the name of the Work object. ``replicas`` is absent for kinds without replicas. ``overrides`` is one
-    digest of everything else that changes the manifest: the override policies of this cluster, labels that carry
-    state from former clusters, ``reading``, and a Job's share of completions. It is empty if there is none of these.
-    With ``preserved`` a removed workload stays in the cluster.
+    digest of everything else that changes the manifest: the override policies of this cluster, labels with the state
+    preserved from previous clusters, ``reading``, and a Job's share of completions. It is empty if there is none of
+    these. With ``preserved`` a removed workload stays in the cluster.
     """
 
     key: str
@@ -58,9 +58,9 @@ class Work(Shape, frozen=True, kw_only=True):
 class Line(Shape, frozen=True, kw_only=True):
     """One line of the feed of works.
 
-    ``position`` is the offset to continue from after this line; absent during the initial list. ``is_listed``
-    ends that list: workloads that it did not contain must be removed. ``namespaces`` is the number of the last
-    change of a namespace; it is on the first line after the list and on the next line after each change.
+    ``position`` is the offset to continue from after this line; absent during the initial list. ``is_listed`` marks the
+    end of that list: workloads that it did not contain must be removed. ``namespaces`` is the number of the last change
+    of a namespace; it is on the first line after the list and on the next line after each change.
     """
 
     position: int | None = None
@@ -81,7 +81,7 @@ class Manifest(Shape, frozen=True, kw_only=True):
 
 
 class Namespaces(Shape, frozen=True, kw_only=True):
-    """The namespaces that are propagated to a cluster, with their labels; ``keeps_others``: no other may be deleted."""
+    """The namespaces to propagate to a cluster, with labels; ``keeps_others``: the agent must not delete any others."""
 
     manifests: tuple[msgspec.Raw, ...] = ()
     keeps_others: bool = False

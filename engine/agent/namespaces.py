@@ -39,7 +39,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 def plan(
     desired: Mapping[str, KubeObject], live: Sequence[KubeObject], cluster: str, *, keeps_others: bool
 ) -> Plan:
-    """Return the namespaces to apply and to delete; ``live`` are all of the member.
+    """Return the namespaces to apply and to delete; ``live`` are all namespaces in the member.
 
     ``keeps_others``: delete none.
     """

@@ -159,7 +159,7 @@ def kept_metadata(value: KubeObject) -> Json:
 
 
 def _prune_kind(value: Json) -> None:
-    """Remove fields that the member sets, for kinds that have such fields."""
+    """Remove the fields of some kinds that must not be copied to a member, such as the clusterIP of a Service."""
     spec = object_at(value, "spec")
     match as_text(value.get("apiVersion")), as_text(value.get("kind")):
         case "v1", "Service":

@@ -57,9 +57,9 @@ class OrphanSearch:
         self._removed: dict[str, messages.Work] = {}
 
     def keep(self, work: messages.Work) -> bool:
-        """Keep a removed work of an unknown binding until the search ends; return False for other works.
+        """Keep a work in state ``removed`` of an unknown binding until the search ends; return False for other works.
 
-        The binding's object may exist until then, so the removal must not be reported.
+        The search may find the binding's object, so the removal must not be reported before that.
         """
         if not self.is_needed or work.state != "removed" or self._ledger.get(work.key) is not None:
             return False
@@ -171,7 +171,7 @@ class OrphanSearch:
         return listed.items
 
     async def _take(self, resource: Resource, listed: Sequence[KubeObject]) -> ApiError | None:
-        """Put the orphans among these objects into the ledger; return the last failure to get the work of one."""
+        """Put the orphans among these objects into the ledger; return the last error of a request for a work."""
         failure: ApiError | None = None
         for item in listed:
             ref = WorkloadRef(

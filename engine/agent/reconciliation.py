@@ -40,8 +40,8 @@ class Applied(Struct, frozen=True, kw_only=True):
 class Observed(Struct, frozen=True, kw_only=True):
     """Observed state of an object; an empty ``uid`` means that it does not exist.
 
-    ``version`` is its resourceVersion. ``deleted_uid`` is the uid of the last object that was seen to be deleted, and
-    ``version`` then that of the deletion, or of the list that lacked the object.
+    ``version`` is the object's resourceVersion. ``deleted_uid`` is the uid of the last object whose deletion was seen;
+    ``version`` is then the version of the deletion, or of the list from which the object was missing.
     """
 
     uid: str = ""

@@ -149,7 +149,7 @@ async def follow(
         except ThrottledError as error:
             await anyio.sleep(max(error.after_s, backoff.next_delay_s()))
         except KubeconfigError as error:
-            # A token file that is being replaced, or a plugin that failed.
+            # Possible causes: a token file is being replaced, or an exec plugin failed.
             _log.warning("watch failed; retrying", resource=resource.plural, error=str(error))
             await anyio.sleep(backoff.next_delay_s())
         except RefusedError as error:

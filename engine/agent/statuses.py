@@ -176,7 +176,7 @@ def _replicated(value: _BuiltIn, desired: int) -> ObjectState:
 def _stateful(value: _BuiltIn) -> ObjectState:
     """State of a StatefulSet.
 
-    With a partition, only ordinals from it on are updated; all replicas must be available.
+    Only pods with an ordinal of at least ``partition`` must be updated, but all replicas must be available.
     """
     desired = value.spec.replicas
     state = _replicated(value, desired - value.spec.update_strategy.partition)

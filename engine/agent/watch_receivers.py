@@ -43,7 +43,8 @@ class Objects(Follower):
             if key is not None:
                 listed_keys.add(key)
             self.changed(item, is_gone=False)
-        # Only entries unchanged since ``begin`` are gone; the others were applied or seen while listing.
+        # Objects missing from the list are gone only if unchanged since ``begin``; others were applied or seen
+        # meanwhile.
         for key, before in self._before.items():
             entry = self._ledger.get(key)
             if entry is not None and key not in listed_keys and entry.seen is before:
@@ -59,7 +60,7 @@ class Objects(Follower):
             return
         applied = entry.applied
         if applied is None:
-            # The response of the first apply may arrive later; ``apply`` then keeps the newer state.
+            # The watch may deliver the object before the response to its first apply; ``apply`` keeps the newer state.
             if entry.ref is not None and self._executor.has_own_marks(value):
                 is_retained = object_preparation.retains_replicas(value)
                 seen = self._executor.observe(value, entry.ref, entry.work.reading, is_retained=is_retained)
