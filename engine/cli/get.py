@@ -29,7 +29,7 @@ from events.validation import known_kinds as kinds
 _WORKS: Final = frozenset({"work", "works", "wk"})
 _WHOLE: Final = frozenset({"yaml", "json", "name"})
 _NAMING: Final = frozenset({"NAMESPACE", "NAME", "CLUSTER"})
-"""Columns that together identify a row."""
+"""Columns whose cells together identify a row."""
 
 _AGES: Final = frozenset({"AGE", "LAST SEEN", "FIRST SEEN"})
 """Columns that change all the time."""

@@ -54,7 +54,7 @@ _SEGMENT: Final = re.compile(r"[^\x00-\x1f\x7f]+")
 _STRICT: Final = re.compile(r'(unknown|duplicate) field "([^"]*)"')
 
 _MISTYPED: Final = re.compile(r"json: cannot unmarshal (\w+) into Go struct field \w+\.(\S+) of type (\S+)")
-"""The JSON type of a value, the path of its field, and the field's type, in the API server's message."""
+"""Matches the API server's message about a value of a wrong type: (actual type, path of the field, expected type)."""
 
 
 class _Cause(Struct, frozen=True):

@@ -39,7 +39,7 @@ def up(directory: Path) -> str:
 
 
 def namespace(name: str) -> str:
-    """The words that name this namespace in a command; empty for the default one and for none."""
+    """The option for a namespace, with a leading space; empty for the default namespace and for an empty name."""
     return f" -n {name}" if name not in {"", _DEFAULT} else ""
 
 

@@ -50,7 +50,7 @@ _DERIVED: Final = frozenset({"Work", "WorkloadRebalancer"})
 
 _ROOT_AUTHORITY: Final = ("ConfigMap", "kube-root-ca.crt")
 _API_SERVICE: Final = ("Service", ("default", "kubernetes"))
-"""The objects that every Kubernetes API has: the ConfigMap in each namespace, and the Service."""
+"""Objects that every Kubernetes API creates itself: the ConfigMap in each namespace, and the Service."""
 
 SCHEDULER: Final = "schedulerName"
 _ACTIVATION: Final = "activationPreference"
@@ -212,7 +212,7 @@ def clean(value: KubeObject) -> KubeObject:
 
 
 def placement_of(binding: Binding) -> imported_placements.ImportedPlacement:
-    """Return a binding's clusters, affinity group and policy; no policy if it exists only as a dependency of others."""
+    """Return a binding's clusters, affinity group and policy; a mere dependency of other bindings has no policy."""
     clusters = {target.name: target.replicas or 0 for target in binding.spec.clusters}
     affinity = binding.status.scheduler_observing_affinity_name
     policy = marks.claiming_policy(binding.metadata.annotations)

@@ -242,9 +242,9 @@ class _PlannedChanges:
         return Reply(HTTPStatus.OK, {**reply.body, "resources": [*known, *kinds]}, [])
 
     def computed(self, method: str, path: str, body: Json | None, *, is_past: bool) -> Reply | None:
-        """Return the answer to a write that depends on an earlier request; if the plan ``is_past``, to any write.
+        """Return the answer to a write that depends on an earlier request; with ``is_past``, the answer to any write.
 
-        Return None for any other write: the server answers it.
+        Return None for other writes, which are sent to the server.
         """
         name = _object_path(method, path, KubeObject(body or {}))
         if not is_past and name not in self._objects and not self._is_within_created(path):

@@ -1,4 +1,4 @@
-"""Save a plan, and apply it later if it still holds; if not, name the changes since the plan that affect it."""
+"""Save a plan, and apply it later if its effect is still the same; if not, name the changes that affect the plan."""
 
 import itertools
 import shlex
@@ -115,7 +115,7 @@ def apply(path: Path, server: options.Server) -> int:
 
 
 def _check(client: PlanningClient, saved: SavedPlan, expected: Prediction) -> None:
-    """Raise _OutdatedError if the plan no longer holds."""
+    """Raise _OutdatedError if the plan's effect has changed, or another client edited the fields it is based on."""
     for request, basis in zip(saved.requests, saved.bases, strict=True):
         _check_unedited(client, request, basis)
     _, prediction = planning_client.predict(client, saved.requests, [], saved.horizon_ms)
