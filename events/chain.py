@@ -104,7 +104,7 @@ class Chain(Struct):
         return True
 
     def _take_output(self, record: records.StoredRecord) -> bool:
-        """Return whether an output takes effect. Indexes must ascend within a step, so a repeated output does not."""
+        """Return whether an output takes effect. Indexes must ascend within a step, so a repeated output has none."""
         try:
             shard, term, number, index = map(int, record.headers.get("ce_id", "").split("-"))
         except ValueError:

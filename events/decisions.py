@@ -126,11 +126,11 @@ class BindingSuspended(BindingDecision, frozen=True, kw_only=True):
 
 @shapes.recorded("template-marked", topics.DECISIONS)
 class TemplateMarked(BindingDecision, frozen=True, kw_only=True):
-    """From now on the labels and annotations of the template name ``policy``.
+    """The labels and annotations of the template name ``policy`` from now on.
 
-    If ``preempted`` is set, ``policy`` is lazy and preempts it: ``preempted`` claims the template until the
-    template's next write, then ``policy`` does. Otherwise ``policy`` is the claiming policy, named again; or, if no
-    policy claims the template, a lazy one that will claim it with its next write.
+    With ``preempted``, ``policy`` is lazy and takes the template over from ``preempted`` at the template's next write.
+    Without it, ``policy`` claims the template already and is named again; or the template is unclaimed, and ``policy``
+    is lazy and claims it at its next write.
     """
 
     policy: shapes.PolicyRef
@@ -325,7 +325,7 @@ class StatusAggregated(BindingDecision, frozen=True, kw_only=True):
     """The status of the workload over all clusters; ``observed_generation`` is the template's generation.
 
     ``fields`` are values aggregated from the members' statuses as the kind's interpreter declares, by path. With
-    ``whole`` the only member's status is that of the workload; the conditions of several members are merged.
+    ``whole``, the status of a single member becomes that of the workload; of several, the conditions are merged.
     """
 
     members: tuple[MemberStatus, ...]

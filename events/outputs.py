@@ -1,8 +1,8 @@
 """Decide which records outside the topic ``decisions`` are outputs of a valid step.
 
-A record takes effect once, and only if a valid step declares it. The fold is pure, so all readers of a topic come
-to the same result. It needs the steps of all shards and every record that names a step. In some logs a record precedes
-its step in the sequence: it is stored in ``early`` and judged again after the step.
+A record takes effect once, and only if a valid step declares it. The fold is pure, so all readers of a topic come to
+the same result. The fold needs the steps of all shards and every record that names a step. In some logs a record
+precedes its step in the sequence: it is stored in ``early`` and judged again after the step.
 """
 
 from collections import Counter
