@@ -49,7 +49,7 @@ class Scaled(Protocol):
         ...
 
     async def wait_until_listed(self, until_s: float) -> bool:
-        """Wait until the member's autoscalers are known, or until a time of the event loop; return whether they are."""
+        """Wait until the autoscalers are known, or until the loop time ``until_s``; return whether they are known."""
         ...
 
 
@@ -176,7 +176,7 @@ class ActionExecutor:
         return self.has_own_marks(live) or (applied is not None and applied.uid == live.uid)
 
     async def _wait_for_autoscalers(self) -> None:
-        """Wait for the first list of autoscalers: an earlier apply would overwrite replicas that one has set."""
+        """Wait for the first list of autoscalers: an earlier apply would overwrite replicas that an autoscaler set."""
         if self._autoscalers_due_s is None:
             self._autoscalers_due_s = anyio.current_time() + _AUTOSCALERS_S
         # All works share one deadline: if each work waited this long, the workers would not get to removals.

@@ -43,7 +43,7 @@ def of_response(code: int, reason: str, message: str, text: str) -> ApiError:
     """The error for a failure response of a Kubernetes API; ``text`` is ``message`` after the request and the code."""
     if code == HTTPStatus.GONE:
         return ExpiredError(text)
-    # When the server's own storage fails, the code is another one or the reason is missing.
+    # If the server's storage fails, which affects all requests, the code is another one or the reason is missing.
     if code == HTTPStatus.INTERNAL_SERVER_ERROR and reason == _INTERNAL_ERROR:
         return FailedError(text)
     if code >= HTTPStatus.INTERNAL_SERVER_ERROR:

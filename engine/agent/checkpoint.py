@@ -76,7 +76,7 @@ class Checkpoint:
         kept = [(cluster, key, body) for key, body in entries.items() if body is not None]
         with self._lock, self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
-            # One transaction: a position without the works before it would skip these after a restart.
+            # One transaction: if only the position were stored, a restart would skip the works before it.
             self._connection.executemany("DELETE FROM entries WHERE cluster = ? AND key = ?", deleted)
             self._connection.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", kept)
             if position is None:

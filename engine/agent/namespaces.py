@@ -93,8 +93,8 @@ class NamespaceSync:
 
     async def create(self, name: str) -> None:
         """Create a namespace that an object needs: as the control plane propagates it, or else a plain one."""
-        # The list has all namespaces, so a request for each object of a new cluster would be costly. If a known
-        # namespace has changed since, the feed announces it and ``run`` corrects it.
+        # The response contains all namespaces: too much to request it for each object of a new cluster. If a known
+        # namespace has changed since, the feed announces the change and ``run`` corrects the namespace.
         if name not in self._known:
             await self._expected()
         plain = KubeObject({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
