@@ -23,7 +23,7 @@ def store_arguments(arguments: Sequence[str]) -> None:
 
 
 def command(words: str, *options: str, program: str = PROGRAM) -> str:
-    """The command ``reballast WORDS``, with ``--data`` and ``options`` as the running command has them."""
+    """The command ``reballast WORDS``, with the values that the user gave for ``--data`` and ``options``."""
     repeated = [shlex.join(_words_of(option)) for option in (*options, DATA)]
     return " ".join((program, words, *filter(None, repeated)))
 

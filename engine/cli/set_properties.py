@@ -273,7 +273,7 @@ def set_replicas(client: Client, objects: KubeObjects, target: Target, replicas:
 
 
 def _interpreted(client: Client, resource: kinds.Kind) -> str:
-    """The path of the replicas of a kind, by its interpreter; empty if it has none."""
+    """The path of the replica count in objects of a kind, from the kind's interpreter; empty if the kind has none."""
     kind = resource.api_version, resource.kind
     built_in = interpreters.built_in().get(kind)
     path = built_in.replicas_path if built_in else ""

@@ -378,7 +378,7 @@ def _with_placement(value: KubeObject, placement: imported_placements.ImportedPl
 
 
 def _without_digests(value: KubeObject) -> KubeObject:
-    """Return a Secret without its values, of which an observer has digests only; any other object as it is."""
+    """Return a Secret without its values, since an observer has only digests of them; any other object unchanged."""
     return value.without_fields(*observation.SECRET_FIELDS) if value.kind == "Secret" else value
 
 
