@@ -57,7 +57,7 @@ BY_ROUTE: Final = {
     for entry in EVENT_TYPES
     if issubclass(entry.struct, shapes.ObjectApplied)
 }
-"""The type of the event that carries an object, by the route of the object's kind."""
+"""The type of the event that contains a whole object, by the route of the object's kind."""
 
 STEP_TAKEN: Final = decisions.StepTaken.event_type.type
 

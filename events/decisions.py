@@ -350,7 +350,7 @@ class DependenciesDistributed(BindingDecision, frozen=True, kw_only=True):
 
 
 class RequiredBy(shapes.Shape, frozen=True, kw_only=True):
-    """A binding that depends on the object, and the clusters in which it needs the object; none if it no longer does.
+    """A binding that depends on the object, and the clusters in which it needs the object; empty once it needs none.
 
     ``overwrites`` and ``preserves`` are those of the binding's policy.
     """
@@ -371,7 +371,7 @@ class RequiredBy(shapes.Shape, frozen=True, kw_only=True):
 class BindingRequired(BindingDecision, frozen=True, kw_only=True):
     """Changes of the bindings that depend on this object, or of the clusters in which they need it.
 
-    Bindings that are not listed depend on it as before.
+    Bindings that are not listed depend on the object as before.
     """
 
     required_by: tuple[RequiredBy, ...]

@@ -1,4 +1,4 @@
-"""Identifiers derived from their cause, so that processing it again produces the same identifiers."""
+"""Identifiers derived from their cause, so that processing the cause again produces the same identifiers."""
 
 import hashlib
 

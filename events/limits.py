@@ -30,7 +30,7 @@ SHOWN_CHARS_MAX: Final = 80
 """Maximum number of characters of an input's value that a message quotes; longer values are cut."""
 
 CLUSTERS_MAX: Final = 65_536
-"""Most member clusters of a control plane; bounds all arrays that have an entry per cluster."""
+"""Maximum number of member clusters of a control plane; bounds all arrays that have an entry per cluster."""
 
 RECENT_IDS: Final = 65_536
 """Number of offsets in a partition within which a repeated (source, id) is detected.
@@ -46,10 +46,10 @@ REPLICAS_MAX: Final = 2**31 - 1
 """Replica counts have 32 bits as in Kubernetes."""
 
 STATUS_RULES_MAX: Final = 16
-"""Most rules in one list of status values to preserve or report."""
+"""Maximum number of rules in one list of status values to preserve or report."""
 
 STATUS_VALUES_MAX: Final = 64
-"""Most status values in a report; more than the rules in all lists can request together."""
+"""Maximum number of status values in a report; more than the rules in all lists can request together."""
 
 STATUS_VALUE_CHARS_MAX: Final = 256
 """Longest status value, in characters; the reporter cuts longer ones. As a label it may have at most 63."""
@@ -58,25 +58,25 @@ STATUS_CHARS_MAX: Final = 8_192
 """Longest whole status that a member reports of an object, in characters; a longer one is not reported."""
 
 STATUSES_CHARS_MAX: Final = 262_144
-"""Most characters of all members' whole statuses in one ``StatusAggregated``, which must fit into a record."""
+"""Maximum characters of all members' whole statuses in one ``StatusAggregated``, which must fit into a record."""
 
 RULES_MAX: Final = 1_000
-"""Most entries in one list of rules in a new policy object: selectors, affinities, taints, weights."""
+"""Maximum number of entries in one list of rules in a new policy object: selectors, affinities, taints, weights."""
 
 NAMES_MAX: Final = 10_000
-"""Most strings in one list of a new policy object: names of clusters, values of a condition."""
+"""Maximum number of strings in one list of a new policy object: names of clusters, values of a condition."""
 
 DEPENDENCIES_MAX: Final = 1_000
-"""Most dependencies of a workload, so that the event that lists them stays below 1 MiB."""
+"""Maximum number of dependencies of a workload, so that the event that lists them stays below 1 MiB."""
 
 WORKLOADS_MAX: Final = 10_000
-"""Most workloads of a new rebalancer."""
+"""Maximum number of workloads of a new rebalancer."""
 
 SPEC_VALUES_MAX: Final = 50_000
-"""Most fields and list entries in the spec of a new policy object, at all levels together."""
+"""Maximum number of fields and list entries in the spec of a new policy object, at all levels together."""
 
 LISTED_FIELDS_MAX: Final = 100
-"""Most unknown fields, and most duplicate fields, that a response lists, as in Kubernetes."""
+"""Maximum number of unknown fields, and of duplicate fields, that a response lists, as in Kubernetes."""
 
 
 def shortened(text: str) -> str:

@@ -83,7 +83,7 @@ def _record_of(statement: Statement, source: str, now_ms: int, new_id: str) -> r
 
 
 def _time(at_ms: int) -> str:
-    """Return a time as RFC 3339; raises Refusal outside of the years 1 to 9999, for example for microseconds."""
+    """Return a time as RFC 3339; raises Refusal outside of the years 1 to 9999, such as for a time in microseconds."""
     try:
         return times.to_text(at_ms)
     except OverflowError:

@@ -26,7 +26,7 @@ def drop(client: AIOKafkaProducer) -> None:
     Afterwards the client accepts no more records; stop it.
     """
     buffer = _accumulator(client)
-    # Move the waiting batches to the pending ones: aiokafka expects each batch that ends there.
+    # Move the waiting batches to the pending ones: aiokafka removes each batch that ends from these.
     pending, waiting = buffer._pending_batches, buffer._batches  # noqa: SLF001
     pending.update(batch for batches in waiting.values() for batch in batches)
     waiting.clear()

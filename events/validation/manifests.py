@@ -202,7 +202,7 @@ _SPLIT: Final = "write several objects, each with a part of it"
 
 
 def size_faults(value: dict[str, object]) -> Iterator[Fault]:
-    """Yield at most one fault: a list in the object's spec has too many entries, or the whole spec has."""
+    """Yield at most one fault: a list in the object's spec has too many entries, or the whole spec too many values."""
     if value.get("apiVersion") not in _SIZE_LIMITED_GROUPS:
         return
     most = limits.WORKLOADS_MAX if value.get("kind") == "WorkloadRebalancer" else limits.RULES_MAX
