@@ -59,7 +59,7 @@ def scarce(cluster_capacity: Capacity, amounts: Amounts, count: int) -> list[str
     ]
 
 
-def texts(cluster_capacity: Capacity, *sums: Mapping[str, int]) -> dict[str, str]:
+def total_quantities(cluster_capacity: Capacity, *sums: Mapping[str, int]) -> dict[str, str]:
     """Return ``sums``, added up by resource, as Kubernetes quantities; allocatable resources are included even if 0.
 
     A negative total becomes 0; it occurs in the model of a cluster that reported less use than its workloads have.

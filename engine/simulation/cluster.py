@@ -298,7 +298,7 @@ def _admit(state: MemberState, at_ms: int) -> list[Workload]:
         if workload is None or not workload.pending:
             state.waiting.pop(key, None)
             continue
-        if nodes.has_none(state, workload):
+        if nodes.all_refuse(state, workload):
             state.waiting[key] = None
             continue
         count = capacity.replicas_that_fit(state.capacity, workload.template.amounts, workload.pending)

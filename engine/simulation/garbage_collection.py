@@ -147,8 +147,8 @@ def writes(state: MemberState, at_ms: int) -> list[clusters.MemberWrite]:
         del state.to_collect[key]
         if (item := state.unmanaged.get(key)) is not None:
             result += _collected(state, item, at_ms)
-            result += _released(state, key, item)
-            result += _emptied(state, item)
+            result += _foreground_writes(state, key, item)
+            result += _namespace_writes(state, item)
     return result
 
 
@@ -168,7 +168,7 @@ def _collected(state: MemberState, item: Unmanaged, at_ms: int) -> Iterator[clus
         yield _applied(cluster, _marked(value, times.to_seconds_text(at_ms)))
 
 
-def _released(state: MemberState, key: str, item: Unmanaged) -> Iterator[clusters.MemberWrite]:
+def _foreground_writes(state: MemberState, key: str, item: Unmanaged) -> Iterator[clusters.MemberWrite]:
     """Yield the writes of a foreground deletion: delete an object's dependents, then the object if none blocks it."""
     value = _value(item)
     finalizers = list_at(value.metadata, _FINALIZERS)
@@ -188,7 +188,7 @@ def _released(state: MemberState, key: str, item: Unmanaged) -> Iterator[cluster
         yield clusters.MemberObjectDeleted(name=cluster, object=item.ref)
 
 
-def _emptied(state: MemberState, item: Unmanaged) -> Iterator[clusters.MemberWrite]:
+def _namespace_writes(state: MemberState, item: Unmanaged) -> Iterator[clusters.MemberWrite]:
     """Yield the writes that delete the contents of a namespace that is being deleted, then the empty namespace."""
     value = _value(item)
     if (item.ref.api_version, item.ref.kind) != vocabulary.NAMESPACE or not value.is_ending:

@@ -51,7 +51,7 @@ def of_pods(cluster: str, pods: Iterable[KubeObject]) -> Iterator[KubeObject]:
 
 def of_refused_pods(state: MemberState) -> Iterator[KubeObject]:
     """Yield the Events about pods that quotas refuse, each about the object that creates the pods."""
-    for workload in quotas.short(state):
+    for workload in quotas.with_refused_pods(state):
         owner = api_objects.owner_of_pods(state, workload)
         number = uid(state.spec.name, owner["uid"], "FailedCreate").replace("-", "")[:16]
         message = _Message(

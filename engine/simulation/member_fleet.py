@@ -69,7 +69,7 @@ class Members:
         self._valid_works = log_reading.ValidWorks(log)
         self._clusters_taken = 0
         self._writes = pending_changes.ClientWrites()
-        self._behind: dict[str, int] = {}
+        self._missed_from: dict[str, int] = {}
         self._unseen: frozenset[str] = frozenset()
         self._touched: dict[str, None] = {}
         self._unrestored = recovery.UnrestoredWorkloads(self._contents.loader, {})
@@ -129,7 +129,7 @@ class Members:
             await self._refresh()
             state = self.state_of(name)
             faults.inflict(state, kind, amount)
-            self._leave_behind(name)
+            self._mark_cut_off(name)
             self._touched[name] = None
             await self._turn()
 
@@ -218,7 +218,7 @@ class Members:
             self._valid_works = log_reading.ValidWorks(self._log, past.chains, ends)
         else:
             self._valid_works = log_reading.ValidWorks(self._log)
-        self._states, self._behind, self._unseen = await log_reading.rebuild(
+        self._states, self._missed_from, self._unseen = await log_reading.rebuild(
             self._log,
             self._contents,
             self._specs,
@@ -232,7 +232,7 @@ class Members:
         self._taken = {partition: ends.get((topics.WORKS, partition), 0) for partition in self._partitions}
         self._clusters_taken = ends.get((topics.CLUSTERS, 0), 0)
         for name in self._states:
-            self._leave_behind(name)
+            self._mark_cut_off(name)
         self._touched = dict.fromkeys(self._states)
         self._writes = pending_changes.ClientWrites()
         self._dues = pending_changes.DueTimes()
@@ -256,7 +256,7 @@ class Members:
             await self._take_works(partition, ends.get((topics.WORKS, partition), 0))
         for name in self._writes.settled(self._taken, ends):
             self._take_writes(name, sys.maxsize)
-        for name in sorted(self._behind):
+        for name in sorted(self._missed_from):
             if not self._states[name].faults.cut_off:
                 await self._catch_up(name)
         now_ms = self._clock_ms()
@@ -305,12 +305,14 @@ class Members:
 
     def _for_running_members(self, batch: Iterable[StoredRecord]) -> list[StoredRecord]:
         """Return the works of members that are up; members that are down read theirs from the log later."""
-        return [record for record in batch if record.key in self._states and record.key not in self._behind]
+        return [
+            record for record in batch if record.key in self._states and record.key not in self._missed_from
+        ]
 
     async def _catch_up(self, name: str) -> None:
         """Apply the works that a member missed while it was down, up to the position of the other members."""
         partition = keys.shard_of(name)
-        offset, end = self._behind[name], self._taken[partition]
+        offset, end = self._missed_from[name], self._taken[partition]
         while offset < end:
             batch = await self._log.read(topics.WORKS, partition, offset, min(log_reading.READ, end - offset))
             await self._apply(
@@ -318,14 +320,14 @@ class Members:
             )
             offset = port.behind(batch, end)
             await asyncio.sleep(0)
-        del self._behind[name]
+        del self._missed_from[name]
 
     async def _apply(self, batch: list[StoredRecord]) -> None:
         decoded = [(record, *work) for record in batch if (work := log_reading.work_in(record)) is not None]
         now_ms = self._clock_ms()
-        called = [recovery.Called(record.key, work.key) for record, work, _ in decoded]
-        await self._unrestored.restore(self._states, called, now_ms)
-        running = recovery.running_templates(self._states, called)
+        workloads = [recovery.MemberWorkload(record.key, work.key) for record, work, _ in decoded]
+        await self._unrestored.restore(self._states, workloads, now_ms)
+        running = recovery.running_templates(self._states, workloads)
         contents = await self._contents.read([work for _, work, _ in decoded], running)
         await self._unrestored.restore_around(
             self._states, {record.key for record in batch}, contents.templates(), now_ms
@@ -362,7 +364,7 @@ class Members:
             case clusters.ClusterJoined() as joined:
                 reports.set_joined(state, joined=True)
                 state.faults.unreachable = not faults.is_reachable(joined)
-                self._leave_behind(record.key)
+                self._mark_cut_off(record.key)
             case clusters.ClusterLeft():
                 reports.set_joined(state, joined=False)
             case clusters.ClusterHealthChanged(ready=ready) if ready != state.reported_ready:
@@ -372,10 +374,10 @@ class Members:
                 return
         self._touched[record.key] = None
 
-    def _leave_behind(self, name: str) -> None:
+    def _mark_cut_off(self, name: str) -> None:
         """If a member is cut off, store the offset from which it has to read works once it is healed."""
         if self._states[name].faults.cut_off:
-            self._behind.setdefault(name, self._taken[keys.shard_of(name)])
+            self._missed_from.setdefault(name, self._taken[keys.shard_of(name)])
 
     def _take_writes(self, name: str, before: int) -> None:
         """Carry out the writes of a member's clients whose records have lower numbers than ``before``."""

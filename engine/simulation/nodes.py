@@ -49,11 +49,11 @@ class NodeChoice:
         self._state = state
         self._count = max(state.spec.node_count, 1)
         self._rules = workload.template.scheduling
-        self._is_bound = _is_bound(state, workload)
+        self._may_refuse = _may_refuse(state, workload)
 
     def of(self, pod: listed_statuses.Pod) -> int:
         first = pod.slot % rollouts.FORMER_SLOTS % self._count
-        for step in range(self._count if self._is_bound else 1):
+        for step in range(self._count if self._may_refuse else 1):
             index = (first + step) % self._count
             node = _node(self._state, name_of(self._state, index))
             refusal = self._rules.refusal(is_cordoned=node.is_cordoned, taints=node.taints)
@@ -91,7 +91,7 @@ def _labels(state: MemberState, name: str) -> dict[str, str]:
     return {_HOST: name, "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux", **role}
 
 
-def _is_bound(state: MemberState, workload: Workload) -> bool:
+def _may_refuse(state: MemberState, workload: Workload) -> bool:
     """Whether some nodes may refuse the pods of a workload; never for DaemonSets and in modelled clusters."""
     is_limited = bool(state.nodes or workload.template.scheduling.selector)
     return is_limited and workload.ref.kind != "DaemonSet" and not state.spec.modelled
@@ -99,7 +99,7 @@ def _is_bound(state: MemberState, workload: Workload) -> bool:
 
 def _refusals(state: MemberState, workload: Workload) -> Counter[str]:
     """Return how many nodes refuse new pods of a workload, by the reason in kube-scheduler's words."""
-    if not _is_bound(state, workload):
+    if not _may_refuse(state, workload):
         return Counter()
     count, rules = max(state.spec.node_count, 1), workload.template.scheduling
     # Check the first node, edited nodes, and those that a selector names one by one. The others differ only in
@@ -125,7 +125,7 @@ def _index(state: MemberState, name: str) -> int:
     return int(number) if number.isascii() and number.isdecimal() and len(number) <= _DIGITS_MAX else -1
 
 
-def has_none(state: MemberState, workload: Workload) -> bool:
+def all_refuse(state: MemberState, workload: Workload) -> bool:
     """Whether all nodes of a member refuse new pods of a workload, whatever their capacity."""
     return _refusals(state, workload).total() >= max(state.spec.node_count, 1)
 

@@ -68,9 +68,9 @@ def allowed(state: MemberState, workload: Workload, pods: int) -> int:
                 free = max(hard - limited.used[key][resource], 0)
                 least = min(least, free // use if use else 0)
     if least < pods:
-        limited.short[workload.key] = None
+        limited.refused[workload.key] = None
     else:
-        limited.short.pop(workload.key, None)
+        limited.refused.pop(workload.key, None)
     return least
 
 
@@ -89,17 +89,17 @@ def free(state: MemberState) -> Iterator[clusters.NamespaceQuota]:
             )
 
 
-def settle(state: MemberState, workload: Workload) -> None:
+def clear_refused(state: MemberState, workload: Workload) -> None:
     """Record that a workload has all its pods: it no longer waits for quotas to allow some."""
     limited = state.quotas.get(workload.ref.namespace)
     if limited is not None:
-        limited.short.pop(workload.key, None)
+        limited.refused.pop(workload.key, None)
 
 
-def defer(state: MemberState, workload: Workload) -> None:
+def queue_refused(state: MemberState, workload: Workload) -> None:
     """Queue a workload whose pods quotas refused: the next turn creates the pods that quotas then allow."""
     limited = state.quotas[workload.ref.namespace]
-    limited.short[workload.key] = None
+    limited.refused[workload.key] = None
     limited.is_freed = True
 
 
@@ -107,16 +107,16 @@ def is_limited(state: MemberState, namespace: str) -> bool:
     return namespace in state.quotas
 
 
-def is_short(state: MemberState, workload: Workload) -> bool:
+def has_refused_pods(state: MemberState, workload: Workload) -> bool:
     """Whether quotas refused pods of a workload."""
     limited = state.quotas.get(workload.ref.namespace)
-    return limited is not None and workload.key in limited.short
+    return limited is not None and workload.key in limited.refused
 
 
-def short(state: MemberState) -> Iterator[Workload]:
+def with_refused_pods(state: MemberState) -> Iterator[Workload]:
     """Yield the workloads whose pods were refused."""
     for limited in state.quotas.values():
-        for key in limited.short:
+        for key in limited.refused:
             if (workload := state.workloads.get(key)) is not None:
                 yield workload
 
@@ -127,7 +127,7 @@ def freed(state: MemberState) -> list[str]:
     for namespace, limited in list(state.quotas.items()):
         if limited.is_freed:
             limited.is_freed = False
-            result += limited.short
+            result += limited.refused
             if not limited.quotas:
                 del state.quotas[namespace]
     return result
@@ -153,7 +153,7 @@ def refusal(state: MemberState, namespace: str, template: Template) -> str:
 
 def refusal_of(state: MemberState, workload: Workload) -> str:
     """Return why pods of a workload are missing; empty if none is missing."""
-    if not is_short(state, workload):
+    if not has_refused_pods(state, workload):
         return ""
     reason = refusal(state, workload.ref.namespace, workload.template) or "exceeded quota"
     return f'pods "{workload.ref.name}-" is forbidden: {reason}'

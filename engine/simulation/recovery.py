@@ -163,10 +163,10 @@ def _run_existing(
     if isinstance(report, health.WorkloadReported) and quotas.is_limited(state, workload.ref.namespace):
         count = min(count, report.replicas)
     replicas.run(state, workload, count, template, at_ms)
-    if isinstance(report, health.WorkloadReported) and quotas.is_short(state, workload):
+    if isinstance(report, health.WorkloadReported) and quotas.has_refused_pods(state, workload):
         replicas.restore(state, workload, count, at_ms)
     if count < (workload.replicas or 0):
-        quotas.defer(state, workload)
+        quotas.queue_refused(state, workload)
 
 
 def _retained(
@@ -215,7 +215,7 @@ def _restore_removal(
         state.dirty[key] = None
 
 
-class Called(NamedTuple):
+class MemberWorkload(NamedTuple):
     """A workload to restore or look up: the name of its member, and its key."""
 
     member: str
@@ -231,10 +231,12 @@ class UnrestoredWorkloads:
             name: history.unrestored for name, history in histories.items() if history.unrestored
         }
 
-    async def restore(self, states: Mapping[str, MemberState], called: Iterable[Called], at_ms: int) -> None:
-        """Restore the workloads in ``called`` that are not restored yet."""
+    async def restore(
+        self, states: Mapping[str, MemberState], workloads: Iterable[MemberWorkload], at_ms: int
+    ) -> None:
+        """Restore the workloads in ``workloads`` that are not restored yet."""
         result: dict[str, member_history.History] = {}
-        for member, key in called:
+        for member, key in workloads:
             unrestored = self._unrestored.get(member, {}).pop(key, None)
             if unrestored is not None:
                 history = result.setdefault(member, member_history.History())
@@ -262,20 +264,20 @@ class UnrestoredWorkloads:
         """
         if self._unrestored:
             gets = any(map(_acts_on_others, contents))
-            acted_on = [name for name in names if gets or _has_such(states[name])]
+            acted_on = [name for name in names if gets or _has_object_acting_on_others(states[name])]
             await self.restore_all(states, acted_on, at_ms)
 
     async def restore_all(self, states: Mapping[str, MemberState], names: Iterable[str], at_ms: int) -> None:
         """Restore all workloads of some members."""
-        called = [Called(name, key) for name in names for key in self._unrestored.get(name, ())]
-        await self.restore(states, called, at_ms)
+        workloads = [MemberWorkload(name, key) for name in names for key in self._unrestored.get(name, ())]
+        await self.restore(states, workloads, at_ms)
 
 
 def running_templates(
-    states: Mapping[str, MemberState], called: Iterable[Called]
+    states: Mapping[str, MemberState], workloads: Iterable[MemberWorkload]
 ) -> dict[TemplatePosition, Template]:
     """Return the templates that these workloads run, by position, so that they need not be read from the log again."""
-    running = (states[member].workloads.get(key) for member, key in called)
+    running = (states[member].workloads.get(key) for member, key in workloads)
     return {
         (workload.source.shard, workload.source.offset): workload.template
         for workload in running
@@ -289,7 +291,7 @@ def _acts_on_others(template: Template) -> bool:
     return bool(template.priority_class) or any(template is not None for template in of_others)
 
 
-def _has_such(state: MemberState) -> bool:
+def _has_object_acting_on_others(state: MemberState) -> bool:
     return bool(state.quotas or state.scalers) or state.budgets is not None or pod_priorities.is_used(state)
 
 

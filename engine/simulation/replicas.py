@@ -48,7 +48,7 @@ def run(
     if missing > 0:
         add_replicas(state, workload, missing, at_ms)
     else:
-        quotas.settle(state, workload)
+        quotas.clear_refused(state, workload)
     if missing < 0:
         shrink(state, workload, -missing)
 
@@ -85,12 +85,12 @@ def _begin_rollout(state: MemberState, workload: Workload, template: Template, a
         former = Former(workload.template, kept, dict(workload.replaced), workload.source)
         workload.former_pods = (*workload.former_pods, former)
         state.rolling[workload.key] = None
-    _return_to_former(workload, template)
+    _reuse_former_replicas(workload, template)
     workload.progress_ms, workload.is_stalled = at_ms, False
     heapq.heappush(state.starts, (at_ms + strategy.deadline_s * 1000, workload.key))
 
 
-def _return_to_former(workload: Workload, template: Template) -> None:
+def _reuse_former_replicas(workload: Workload, template: Template) -> None:
     """If ``template`` equals a former pod template, count that template's replicas as current again."""
     position = 0
     for former in workload.former_pods:
@@ -297,7 +297,7 @@ def restore(state: MemberState, workload: Workload, count: int, at_ms: int) -> N
     """Create replicas until ``count`` exist, as before a restart; quotas do not refuse them again."""
     count = min(count, still_to_run(workload, count), PODS_MAX)
     _create(state, workload, max(count - workload.admitted - workload.pending, 0), at_ms)
-    quotas.settle(state, workload)
+    quotas.clear_refused(state, workload)
 
 
 def _create(state: MemberState, workload: Workload, count: int, at_ms: int) -> None:

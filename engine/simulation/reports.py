@@ -158,7 +158,7 @@ def workload_report(state: MemberState, workload: Workload) -> health.WorkloadRe
     is_read = workload.source.reading is not None or status_values.is_whole(*kind)
     shown = statuses.status(state, workload) if is_read else {}
     reading = workload.source.reading
-    is_ready = ready == count and not workload.former_pods and not quotas.is_short(state, workload)
+    is_ready = ready == count and not workload.former_pods and not quotas.has_refused_pods(state, workload)
     if workload.template.budget is not None and shown:
         is_ready = disruption_budgets.is_met(shown)
     generation = workload.generation if kind in status_values.GENERATION_KINDS else 0
@@ -211,9 +211,9 @@ def capacity_report(state: MemberState) -> clusters.CapacityReported:
     last = state.reported_capacity if state.spec.modelled else None
     return clusters.CapacityReported(
         name=state.spec.name,
-        allocatable=capacity.texts(sums, sums.allocatable),
-        allocated=capacity.texts(sums, sums.running),
-        allocating=capacity.texts(sums, sums.starting, sums.pending),
+        allocatable=capacity.total_quantities(sums, sums.allocatable),
+        allocated=capacity.total_quantities(sums, sums.running),
+        allocating=capacity.total_quantities(sums, sums.starting, sums.pending),
         modelings=() if last is None else last.modelings,
         nodes=nodes if last is None else last.nodes,
         nodes_ready=nodes if last is None else last.nodes_ready,

@@ -266,13 +266,13 @@ class NamespaceQuotas(Struct, kw_only=True):
     """The ResourceQuotas of a namespace.
 
     ``quotas`` has, by key, the name and the content of each quota; ``used`` has, by key, the amounts of the quota's
-    resources that existing pods use, in billionths. ``short`` are the workloads whose pods were refused; they are tried
-    again once ``is_freed`` is set.
+    resources that existing pods use, in billionths. ``refused`` are the workloads whose pods were refused; they are
+    tried again once ``is_freed`` is set.
     """
 
     quotas: dict[str, tuple[str, Quota]] = {}
     used: dict[str, dict[str, int]] = {}
-    short: dict[str, None] = {}
+    refused: dict[str, None] = {}
     is_freed: bool = False
 
 

@@ -75,7 +75,7 @@ def apply(state: MemberState, manifest: bytes, uid: str, at_ms: int) -> None:
         return
     old = state.unmanaged.get(key)
     kept = orphans_of(state, key) if old is None else []
-    item = revised(old or _released(state, key), manifest, uid, at_ms, orphans.revisions_of(kept))
+    item = revised(old or _from_preserved(state, key), manifest, uid, at_ms, orphans.revisions_of(kept))
     if old is None:
         _count_pod(state, item, 1)
         quotas.touch(state, ref.namespace)
@@ -202,7 +202,7 @@ def _owned(state: MemberState) -> Iterator[shapes.WorkloadRef]:
     yield from (workload.ref for workload in state.workloads.values() if workload.preserved)
 
 
-def fills(state: MemberState, ref: shapes.WorkloadRef) -> bool:
+def keeps_namespace(state: MemberState, ref: shapes.WorkloadRef) -> bool:
     """Whether a propagated namespace was edited by clients or has objects that the control plane does not manage.
 
     False for a namespace that a client created.
@@ -244,7 +244,7 @@ def _keep(state: MemberState, workload: Workload, kept: KeptFields, at_ms: int) 
     state.dirty[workload.key] = None
 
 
-def _released(state: MemberState, key: str) -> Unmanaged | None:
+def _from_preserved(state: MemberState, key: str) -> Unmanaged | None:
     """Turn a workload that the control plane no longer manages into an unmanaged object; None without a workload."""
     workload = state.workloads.pop(key, None)
     if workload is None:

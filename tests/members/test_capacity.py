@@ -116,7 +116,7 @@ def test_capacity_of_several_node_sizes_is_summed() -> None:
     big = specs.NodeGroup(count=2, allocatable={"cpu": "1500m", "pods": "10"})
     small = specs.NodeGroup(count=3, allocatable={"cpu": "500m", "pods": "5"})
     total = capacity.capacity_of((big, small))
-    assert capacity.texts(total, total.allocatable) == {"cpu": "4500m", "pods": "35"}
+    assert capacity.total_quantities(total, total.allocatable) == {"cpu": "4500m", "pods": "35"}
 
 
 NAMES = ("a", "b", "c", "d")

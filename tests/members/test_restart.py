@@ -161,13 +161,13 @@ async def test_deleted_namespace_takes_preserved_workloads_along(*, is_restarted
     await stage.work(examples.removed("nginx", preserved=True))
     await stage.turn()
     namespace = shapes.WorkloadRef(api_version="v1", kind="Namespace", name="default")
-    assert unmanaged.fills(stage.members.state_of("member1"), namespace)
+    assert unmanaged.keeps_namespace(stage.members.state_of("member1"), namespace)
     await stage.members.write("member1", clusters.MemberObjectDeleted(name="member1", object=namespace))
     if is_restarted:
         stage = stage.restarted()
     await stage.settle()
     assert [workload.key for workload in stage.members.workloads()] == [examples.key_of("managed")]
-    assert not unmanaged.fills(stage.members.state_of("member1"), namespace)
+    assert not unmanaged.keeps_namespace(stage.members.state_of("member1"), namespace)
 
 
 async def test_member_that_was_down_stays_down_and_catches_up_when_healed() -> None:

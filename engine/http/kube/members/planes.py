@@ -59,7 +59,7 @@ class MemberPlanes:
         api_version, kind = namespaces.KIND
         ref = shapes.WorkloadRef(api_version=api_version, kind=kind, name=name)
         for member in self._members.names():
-            if unmanaged.fills(self._members.state_of(member), ref):
+            if unmanaged.keeps_namespace(self._members.state_of(member), ref):
                 await self._members.write(member, clusters.MemberObjectDeleted(name=member, object=ref))
 
     async def figures(self, resource: Resource, namespace: str, fits: ObjectFilter) -> list[KubeObject]:
