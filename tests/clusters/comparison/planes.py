@@ -197,9 +197,10 @@ class Plane:
             live["metadata"]["annotations"] = {**kept, **object_at(value, "metadata", "annotations")}
             if not is_policy:
                 labels = live["metadata"].setdefault("labels", {})
-                labels.pop(templates.FREE_LABEL, None)
                 drawn = object_at(value, "metadata", "labels")
-                labels |= {name: text for name, text in drawn.items() if name == templates.FREE_LABEL}
+                for name in (templates.FREE_LABEL, templates.UNPROPAGATED):
+                    labels.pop(name, None)
+                    labels |= {name: drawn[name]} if name in drawn else {}
             # The template of a Job cannot change, and here it lacks the defaults that the live one has.
             if "spec" in live and live["kind"] != "Job":
                 spec = object_at(value, "spec")

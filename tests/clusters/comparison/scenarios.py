@@ -13,6 +13,7 @@ from tests.clusters.comparison import custom_kinds, policies, rebalancers, templ
 _ENDS_ALL: Final = 0.3
 """Share of scenarios whose namespace is deleted in the end."""
 
+_EDITS_NAMESPACE: Final = 0.1
 _RECREATES: Final = 0.5
 """Share of deleted templates that are created again at once."""
 
@@ -59,6 +60,8 @@ def writes(seed: int) -> Iterator[Write]:
     for value in pair:
         yield from created(value)
     for number in range(1, rng.randint(4, 12)):
+        if rng.random() < _EDITS_NAMESPACE:
+            yield Write("update", templates.namespace(rng, namespace))
         candidates = [value for value in stored.values() if _module_of(value) is templates]
         if not stored or rng.random() < 0.5:
             match rng.choice(("template", "propagation", "override", "rebalancer")):

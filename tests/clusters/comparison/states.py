@@ -80,8 +80,9 @@ EXPECTED: Final = (
     r"overallUsed(: only Reballast has \{|\.\S+: only Reballast has )[^{}]*.0.\}?$",
     # Karmada shows a claim that its cluster refuses as bound.
     r"persistentvolumeclaim.*\.phase: Karmada has .Bound., Reballast .Pending",
-    # The API server adds these.
+    # The API server adds these, to namespaces also in the clusters.
     r"\.ipMode: only Karmada",
+    r"\.labels\.kubernetes\.io/metadata\.name: only Karmada",
     # Each API server draws these.
     r"\.nodePort: Karmada has \d+, Reballast \d+$",
     # Reballast shows that a binding has no dependencies even if its kind cannot have any, or it is not scheduled.
@@ -221,7 +222,7 @@ def _of_binding(kind: str, item: dict[str, Any], status: Json | None) -> Iterato
 
 
 async def _of_works(plane: Plane, dispatched: AbstractSet[_Ref]) -> list[_Entry]:
-    """Return the Works of templates that a policy claims or another binding requires, without those of namespaces.
+    """Return the Works of namespaces, and of templates that a policy claims or another binding requires.
 
     Karmada applies later override policies to the Works of other templates too, Reballast does not.
     """
@@ -229,7 +230,7 @@ async def _of_works(plane: Plane, dispatched: AbstractSet[_Ref]) -> list[_Entry]
     for item in await plane.works():
         metadata, manifest = item["metadata"], item["spec"]["workload"]["manifests"][0]
         target = manifest["metadata"]
-        if _ref({**target, "kind": manifest["kind"]}) in dispatched:
+        if manifest["kind"] == "Namespace" or _ref({**target, "kind": manifest["kind"]}) in dispatched:
             shown = {"metadata": metadata, "spec": item["spec"]}
             path = f"{metadata['namespace']}/{metadata['name']}"
             entries.append((target.get("namespace", target["name"]), path, shown))

@@ -32,6 +32,9 @@ QUOTA: Final = (POLICIES, "FederatedResourceQuota")
 FREE_LABEL: Final = "team"
 """A label that no selector reads, so that edits can change it."""
 
+UNPROPAGATED: Final = "namespace.karmada.io/skip-auto-propagation"
+"""With this label a namespace is not propagated."""
+
 
 def labels(rng: random.Random) -> dict[str, str]:
     """Return labels that the selectors of ``policies`` may or may not match."""
@@ -187,6 +190,12 @@ def template(rng: random.Random, namespace: str, number: int) -> Json:
         defined = custom_kinds.definition("compared.example/v1", name)
         return {**defined, "metadata": {**object_at(defined, "metadata"), **metadata}}
     return manifest(*kind, name, namespace, metadata=metadata, **_DRAWN[kind](rng))
+
+
+def namespace(rng: random.Random, name: str) -> Json:
+    """Return a namespace after an edit of its labels."""
+    labels = {FREE_LABEL: rng.choice("qz")} | ({UNPROPAGATED: "true"} if rng.random() < 0.2 else {})
+    return manifest("v1", "Namespace", name, metadata={"labels": labels})
 
 
 def edited(rng: random.Random, value: Json) -> Json:
