@@ -12,10 +12,10 @@ from engine.writing.edits.objects import (
     check_types,
     check_whole,
     filled_in,
-    plain,
-    shown,
+    with_api_defaults,
     with_known_fields,
     without_claims,
+    without_empty_values,
     without_nulls,
 )
 from engine.writing.mutations import Edited
@@ -45,7 +45,7 @@ class Application(RequestedEdit, frozen=True):
         if live is not None:
             preconditions.check_not_ended(writer.resource, live, merged)
         filled = filled_in(writer, live, merged)
-        check_whole(writer, live, filled, shown(live), built_in_defaults.with_defaults(filled))
+        check_whole(writer, live, filled, with_api_defaults(live), built_in_defaults.with_defaults(filled))
         return Edited(filled, known.warnings)
 
 
@@ -103,13 +103,13 @@ def applied_to(
     schema = writer.resource.schema
 
     def stored(merged: Json) -> Json:
-        return plain(writer, KubeObject(merged)).document
+        return without_empty_values(writer, KubeObject(merged)).document
 
     def as_shown(merged: Json) -> Json:
         return built_in_defaults.with_defaults(KubeObject(stored(merged))).document
 
     try:
-        rendered = shown(live)
+        rendered = with_api_defaults(live)
         if live is None or rendered is live:
             return server_side_apply.applied(live, desired, schema, write, force=force, stored=stored)
         owned = server_side_apply.applied(rendered, desired, schema, write, force=force, stored=as_shown)

@@ -41,7 +41,8 @@ def read(resource: Resource, shown: KubeObject, edit: Edit) -> tuple[BindingChan
     edited = _edited(resource, live, edit)
     desired = edited.value
     old, new = _tasks(live), _tasks(desired)
-    if _rest(live) != _rest(desired) or _settled(old) != _settled(new):
+    is_rest_unchanged = _without_writable_fields(live) == _without_writable_fields(desired)
+    if not is_rest_unchanged or _without_suppression(old) != _without_suppression(new):
         raise _forbidden(resource, live)
     clusters: list[str] = []
     for task, changed_task in zip(old, new, strict=True):
@@ -79,7 +80,7 @@ def _edited(resource: Resource, live: KubeObject, edit: Edit) -> Edited:
         if error.code != HTTPStatus.CONFLICT or isinstance(edit, Replacement):
             raise
         unversioned = live.with_metadata({"resourceVersion": "0"})
-        if _rest(live) != _rest(edit.apply(unversioned).value):
+        if _without_writable_fields(live) != _without_writable_fields(edit.apply(unversioned).value):
             raise _forbidden(resource, live) from None
         raise
 
@@ -88,7 +89,7 @@ def _tasks(value: KubeObject) -> list[Json]:
     return value.objects_at("spec", _TASKS)
 
 
-def _rest(value: KubeObject) -> Json:
+def _without_writable_fields(value: KubeObject) -> Json:
     """The binding without eviction tasks, the writable suspensions, field owners and resourceVersion."""
     spec, metadata = value.object_at("spec"), value.metadata
     suspension = object_at(spec, _SUSPENSION)
@@ -114,7 +115,7 @@ def _changed(name: str, live: KubeObject, desired: KubeObject) -> bool | None:
     return None if before == after else after
 
 
-def _settled(tasks: list[Json]) -> list[Json]:
+def _without_suppression(tasks: list[Json]) -> list[Json]:
     """The eviction tasks without their writable field."""
     return [{name: item for name, item in task.items() if name != _SUPPRESS} for task in tasks]
 

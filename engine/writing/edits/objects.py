@@ -169,22 +169,22 @@ def with_known_fields(writer: Writer, value: KubeObject) -> Edited:
     if body_checks.is_plain(document, schema):
         return Edited(value)
     if body_checks.is_typed(document, schema) or not schema_validation.unknown_fields(document, schema):
-        return Edited(plain(writer, value))
+        return Edited(without_empty_values(writer, value))
     # Karmada's guides spell a policy field with a capital letter; accept it, with a warning.
     warnings: list[str] = []
     document = manifests.canonical_object(document, warnings)
     unknown = [f'unknown field "{path}"' for path in schema_validation.unknown_fields(document, schema)]
     if not unknown:
-        return Edited(plain(writer, KubeObject(document)), tuple(warnings))
+        return Edited(without_empty_values(writer, KubeObject(document)), tuple(warnings))
     if writer.validation == "Strict":
         raise status_objects.strict_decoding(writer.resource, unknown)
     if writer.validation == "Warn":
         warnings += unknown
     pruned = KubeObject(schema_validation.pruned(document, schema))
-    return Edited(plain(writer, pruned), tuple(warnings))
+    return Edited(without_empty_values(writer, pruned), tuple(warnings))
 
 
-def plain(writer: Writer, value: KubeObject) -> KubeObject:
+def without_empty_values(writer: Writer, value: KubeObject) -> KubeObject:
     """The object without null fields and, if its kind is Kubernetes' own, without empty optional values."""
     if writer.resource.is_kubernetes_own:
         return KubeObject(empty_values.without(value.document, writer.resource.schema))
@@ -289,7 +289,7 @@ def filled_in(writer: Writer, live: KubeObject | None, value: KubeObject) -> Kub
         raise status_objects.too_large(limits.OBJECT_BYTES_MAX) from None
 
 
-def shown(live: KubeObject | None) -> KubeObject | None:
+def with_api_defaults(live: KubeObject | None) -> KubeObject | None:
     """The current object with the API's defaults; None if there is none."""
     return None if live is None else built_in_defaults.with_defaults(live)
 
