@@ -100,7 +100,7 @@ class Fork:
         # The real members have already tried to start the pods that wait for capacity; the members rebuilt
         # for the fork have not. Let them try now, or they would try the pods of the inputs first.
         count = len(self.log.added)
-        await self._rest()
+        await self._run_until_idle()
         end_ms = self.began_ms + horizon_ms
         due_ms = self._due_ms()
         self.was_stable = len(self.log.added) == count and (due_ms is None or due_ms > end_ms)
@@ -108,7 +108,7 @@ class Fork:
         while True:
             while waiting and waiting[0].after_ms <= self.now_ms - self.began_ms:
                 await self._apply(waiting.pop(0))
-            await self._rest()
+            await self._run_until_idle()
             due_ms = self._due_ms()
             dues = [self.began_ms + planned.after_ms for planned in waiting[:1]]
             dues += [due_ms] if due_ms is not None else []
@@ -130,7 +130,7 @@ class Fork:
         except (LookupError, ValueError) as error:
             raise PlanError(str(error.args[0])) from None
 
-    async def _rest(self) -> None:
+    async def _run_until_idle(self) -> None:
         """Take turns until nothing is left to do at this instant."""
         for _ in range(_TURNS_MAX):
             await self.worker.turn()
