@@ -75,8 +75,8 @@ class Guard:
             return await errors.answer(request, refusal)
         # Do this before the session check: a browser that has a session must be redirected too, so that the code
         # or token does not stay in its address bar.
-        if self._is_introduced(request):
-            return self._introduced(request.scope)
+        if self._has_login(request):
+            return self._session_redirect(request.scope)
         path = str(request.scope["path"])
         if path in _OPEN or path in _FILES or path.startswith(_AGENTS) or self._is_authenticated(request):
             return None
@@ -87,7 +87,7 @@ class Guard:
         )
         return await errors.answer(request, refusal, _CHALLENGE)
 
-    def _introduced(self, scope: Scope) -> Response:
+    def _session_redirect(self, scope: Scope) -> Response:
         response = RedirectResponse("/", 303)
         response.set_cookie(
             _cookie_name(scope),
@@ -107,7 +107,7 @@ class Guard:
         session = request.cookies.get(_cookie_name(request.scope), "")
         return request.method in READS and self._sessions.is_open(session)
 
-    def _is_introduced(self, request: Request) -> bool:
+    def _has_login(self, request: Request) -> bool:
         if request.scope["path"] != "/" or request.method != "GET":
             return False
         parameters = request.query_params

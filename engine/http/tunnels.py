@@ -60,7 +60,7 @@ class Reply(NamedTuple):
     chunks: AsyncGenerator[bytes]
 
 
-class _Open:
+class _OpenRequest:
     """A request whose response is not complete yet."""
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class Tunnels:
 
     def __init__(self) -> None:
         self._agents: dict[str, _Connection] = {}
-        self._open: dict[tuple[str, str], _Open] = {}
+        self._open: dict[tuple[str, str], _OpenRequest] = {}
 
     async def calls(
         self, cluster: str, may_read: Callable[[], Awaitable[bool]]
@@ -148,7 +148,7 @@ class Tunnels:
             raise NotReachableError("too many requests through agents are open")
         if agent.is_full:
             raise NotReachableError(f"the agent of cluster {cluster} does not respond")
-        key, opened = (cluster, secrets.token_hex(16)), _Open()
+        key, opened = (cluster, secrets.token_hex(16)), _OpenRequest()
         self._open[key] = opened
         try:
             agent.send.send_nowait((key[1], call))
@@ -194,7 +194,7 @@ class Tunnels:
             self._open.pop((cluster, number), None)
         return True
 
-    async def _chunks(self, key: tuple[str, str], opened: _Open) -> AsyncGenerator[bytes]:
+    async def _chunks(self, key: tuple[str, str], opened: _OpenRequest) -> AsyncGenerator[bytes]:
         try:
             async for chunk in opened.receive:
                 yield chunk
@@ -210,14 +210,14 @@ class Tunnels:
             is_permitted = await may_read()
         finally:
             if not is_permitted:
-                self._lose(cluster, number)
+                self._fail(cluster, number)
         return is_permitted
 
     def _end(self, cluster: str, connection: _Connection) -> None:
         """End the requests of a connection that has ended."""
         # The agent will never read these requests: fail them now instead of at their time limit.
         for number, _call in connection.unread():
-            self._lose(cluster, number)
+            self._fail(cluster, number)
         # The agent ends all requests that it read from this connection when the connection ends. If the agent is no
         # longer reachable, the end of its upload never arrives, so end the responses here.
         for (name, number), opened in list(self._open.items()):
@@ -226,15 +226,15 @@ class Tunnels:
             if opened.answered.is_set():
                 opened.left.set()
             else:
-                self._lose(cluster, number)
+                self._fail(cluster, number)
 
-    def _lose(self, cluster: str, number: str) -> None:
+    def _fail(self, cluster: str, number: str) -> None:
         """Fail a request to which the agent will not respond."""
         if opened := self._open.get((cluster, number)):
             opened.is_lost = True
             opened.answered.set()
 
-    def _close(self, key: tuple[str, str], opened: _Open) -> None:
+    def _close(self, key: tuple[str, str], opened: _OpenRequest) -> None:
         opened.left.set()
         opened.receive.close()
         if opened.is_lost or not opened.answered.is_set():

@@ -18,7 +18,7 @@ from engine.http.app import create_app
 from engine.http.kube import app as kube_app
 from engine.http.kube.bootstrap_objects import BootstrapObjects
 from engine.http.kube.control_plane import Figures
-from engine.http.kube.derived_fields import Showing
+from engine.http.kube.derived_fields import DerivedFields
 from engine.http.kube.members.planes import MemberPlanes
 from engine.http.kube.write_modes import planned
 from engine.http.query import health
@@ -163,11 +163,11 @@ def kube_client(
     )
 
 
-def plane_parts(services: Services) -> tuple[Services, BootstrapObjects, Showing, Figures]:
+def plane_parts(services: Services) -> tuple[Services, BootstrapObjects, DerivedFields, Figures]:
     """Return the arguments of a ControlPlane without members."""
-    shown = Showing(TOKEN, b"")
-    planes = MemberPlanes(None, services, lambda: NOW_MS, shown)
-    return services, BootstrapObjects(services, "", b"", lambda: NOW_MS), shown, planes.figures
+    derived_fields = DerivedFields(TOKEN, b"")
+    planes = MemberPlanes(None, services, lambda: NOW_MS, derived_fields)
+    return services, BootstrapObjects(services, "", b"", lambda: NOW_MS), derived_fields, planes.figures
 
 
 class Served:

@@ -57,10 +57,10 @@ async def test_first_change_of_an_unseen_object_is_reported_as_added() -> None:
 
         subscriber = Subscriber(maps(), came, Limits())
         subscriber.mark_unreported(set(behind.unreported))
-        subscriber.give(await looked_at(services, came, number), number)
+        subscriber.enqueue(await looked_at(services, came, number), number)
         assert changes_of(subscriber.take()) == [("ADDED", number)]
         again = await changed(client, "c")
-        subscriber.give(await looked_at(services, number, again), again)
+        subscriber.enqueue(await looked_at(services, number, again), again)
         assert changes_of(subscriber.take()) == [("MODIFIED", again)]
 
 
@@ -72,7 +72,7 @@ async def test_object_deleted_before_it_was_reported_causes_no_event() -> None:
         end = services.views.folded
 
         subscriber = Subscriber(maps(), came, Limits())
-        subscriber.give(await looked_at(services, came, end), end)
+        subscriber.enqueue(await looked_at(services, came, end), end)
         subscriber.mark_unreported(set(behind.unreported))
         assert changes_of(behind.changes) == changes_of(subscriber.take()) == []
 
@@ -86,7 +86,7 @@ async def test_reported_object_is_not_added_again(before: int) -> None:
 
         subscriber = Subscriber(maps(), came, Limits())
         subscriber.mark_unreported(set(behind.unreported))
-        subscriber.give(await looked_at(services, came, number), number)
+        subscriber.enqueue(await looked_at(services, came, number), number)
         assert changes_of(subscriber.take()) == [("MODIFIED", number)]
 
 

@@ -60,7 +60,7 @@ async def test_snapshots_taken_at_once_have_different_numbers() -> None:
     numbers = [number for number, _ in taken]
     assert sorted(set(numbers)) == numbers
     assert plane.last_number() == numbers[-1]
-    assert all(plane.remembered(kind, number) is look for number, look in taken)
+    assert all(plane.snapshot_at(kind, number) is look for number, look in taken)
 
 
 async def test_state_of_a_quiet_kind_is_remembered() -> None:
@@ -71,9 +71,9 @@ async def test_state_of_a_quiet_kind_is_remembered() -> None:
     plane.texts["b"] = "2"
     last, after = await plane.snapshot(kind)
 
-    assert plane.remembered(kind, first) is plane.remembered(kind, last - 1) is before
-    assert plane.remembered(kind, last) is after
-    assert plane.remembered(kind, first - 1) is plane.remembered(kind, last + 1) is None
+    assert plane.snapshot_at(kind, first) is plane.snapshot_at(kind, last - 1) is before
+    assert plane.snapshot_at(kind, last) is after
+    assert plane.snapshot_at(kind, first - 1) is plane.snapshot_at(kind, last + 1) is None
 
 
 async def test_each_change_of_a_snapshot_has_its_own_number() -> None:
@@ -82,7 +82,7 @@ async def test_each_change_of_a_snapshot_has_its_own_number() -> None:
     plane.texts = {"b": "2", "c": "1"}
     number, after = await plane.snapshot(kind)
     changed = after.items["", "b"][0]
-    resumed = plane.remembered(kind, changed)
+    resumed = plane.snapshot_at(kind, changed)
 
     assert changed < after.items["", "c"][0] < number
     assert resumed is not None

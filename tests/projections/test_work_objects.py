@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from engine.domain import marks
-from engine.http.kube.derived_fields import Showing
+from engine.http.kube.derived_fields import DerivedFields
 from engine.kubeapi.schema import resources
 from events import keys, policies, shapes, specs, works
 from events.json_values import Json, object_at, objects_at
@@ -110,7 +110,7 @@ async def test_overrides_of_a_work_are_applied_in_its_order_and_listed_by_name()
 
     assert WORKS is not None
     (item,) = await ask(lambda rows: object_tables.page(rows, Selection(kind=WORK)).items)
-    shown = Showing("token", b"")(WORKS, KubeObject(item))
+    shown = DerivedFields("token", b"")(WORKS, KubeObject(item))
     listed = json.loads(str(shown.annotations["policy.karmada.io/applied-overrides"]))
     assert [rule["policyName"] for rule in listed] == ["first", "second"]
     (workload,) = objects_at(shown.object_at("spec", "workload"), "manifests")

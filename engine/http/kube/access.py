@@ -162,7 +162,7 @@ class Users:
             user = await self.user_of(token)
         if user is None:
             raise status_objects.unauthorized()
-        return await self._acting(user, headers)
+        return await self._impersonated(user, headers)
 
     async def user_of(self, token: str, audiences: Collection[str] = AUDIENCES) -> User | None:
         """The user that a token belongs to; None if the token is invalid or was issued for other audiences only.
@@ -233,7 +233,7 @@ class Users:
             is_account=bool(claims.member),
         )
 
-    async def _acting(self, user: User, headers: Headers) -> User:
+    async def _impersonated(self, user: User, headers: Headers) -> User:
         """The impersonated user, if the headers name one; raises StatusError if that is not permitted."""
         # Few requests impersonate, so search the raw header names first; decoding all headers costs more.
         is_plain = not any(name.startswith(_IMPERSONATE) for name, _text in headers.raw)
@@ -249,7 +249,7 @@ class Users:
                     "requested to impersonate groups or more, without naming a user"
                 )
             return user
-        for act in _acts(name, uid, groups, extra):
+        for act in _impersonation_permissions(name, uid, groups, extra):
             await self._authorizer.check(user, act)
         if not groups and name.startswith(_ACCOUNT) and name.count(":") == _ACCOUNT_WORDS - 1:
             groups = rbac.service_account_groups(name.split(":")[2])
@@ -286,7 +286,9 @@ def user_of(request: Request) -> User:
     return user
 
 
-def _acts(name: str, uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]]) -> Iterator[Act]:
+def _impersonation_permissions(
+    name: str, uid: str, groups: tuple[str, ...], extra: dict[str, tuple[str, ...]]
+) -> Iterator[Act]:
     """The permissions needed to impersonate this user."""
     api_group = "authentication.k8s.io"
     if name.startswith(_ACCOUNT) and name.count(":") == _ACCOUNT_WORDS - 1:

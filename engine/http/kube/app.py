@@ -28,7 +28,7 @@ from engine.http.kube.account_tokens import AccountTokens
 from engine.http.kube.bootstrap_objects import CLUSTER_INFO_PATH, BootstrapObjects
 from engine.http.kube.control_plane import ControlPlane
 from engine.http.kube.deletion_requests import DeletionRequests
-from engine.http.kube.derived_fields import Showing
+from engine.http.kube.derived_fields import DerivedFields
 from engine.http.kube.kubernetes_events.client_writes import EventWrites
 from engine.http.kube.line_streams import Lines
 from engine.http.kube.members.apis import CONNECTIONS, MemberApis, elsewhere
@@ -140,14 +140,16 @@ def create_app(
     that clients verify the server with; ``limits`` apply per user; by default, ``writes`` are appended to the log.
     """
     bounds, mode = limits or Limits(), writes or write_modes.served(services, clock_ms)
-    shown = Showing(services.token, authority)
-    planes = MemberPlanes(members, services, clock_ms, shown)
+    derived_fields = DerivedFields(services.token, authority)
+    planes = MemberPlanes(members, services, clock_ms, derived_fields)
     bootstrap = BootstrapObjects(services, services.url, authority, clock_ms)
-    plane = ControlPlane(services, bootstrap, shown, planes.figures, mode.definitions)
+    plane = ControlPlane(services, bootstrap, derived_fields, planes.figures, mode.definitions)
     authorizer = Authorizer(services, planes.rights)
     known = Users(plane, planes.plane, authorizer, services.token, clock_ms)
     reviews = Reviews(known, authorizer).answer
-    member_apis = MemberApis(planes, services, services.tunnels, shown.key, authorizer, reviews, clock_ms)
+    member_apis = MemberApis(
+        planes, services, services.tunnels, derived_fields.key, authorizer, reviews, clock_ms
+    )
     guard_member = authorizer.check_member_request
     search = Search(plane, planes, guard_member, clock_ms)
     proxying = Proxying(plane, planes, member_apis.answer, guard_member, services.stopping, clock_ms)
@@ -165,11 +167,11 @@ def create_app(
         Watching(services, plane, clock_ms, bounds).answer,
         WriteHandlers(writing.write, deletions.delete, deletions.delete_all),
         clock_ms,
-        parts={
+        subresource_handlers={
             ("clusters.cluster.karmada.io", "proxy"): member_apis.answer,
             **{("search.search.karmada.io", part): search.answer for part in ("api", "apis")},
             ("proxying.search.karmada.io", "proxy"): proxying.answer,
-            ("serviceaccounts", "token"): AccountTokens(plane, shown.key, clock_ms).answer,
+            ("serviceaccounts", "token"): AccountTokens(plane, derived_fields.key, clock_ms).answer,
             **{("pods", part): elsewhere for part in ("log", "eviction", *CONNECTIONS)},
         },
         reviews=reviews,

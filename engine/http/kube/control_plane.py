@@ -12,7 +12,7 @@ import msgspec
 
 from engine.http.kube import bootstrap_objects
 from engine.http.kube.bootstrap_objects import BootstrapObjects
-from engine.http.kube.derived_fields import Showing
+from engine.http.kube.derived_fields import DerivedFields
 from engine.http.kube.kubernetes_events.lists import Events
 from engine.http.kube.requests import ObjectFilter, Query
 from engine.kubeapi.schema import custom_kinds
@@ -57,7 +57,7 @@ class ControlPlane:
         self,
         reads: ReadSide,
         bootstrap: BootstrapObjects,
-        shown: Showing,
+        derived_fields: DerivedFields,
         figures: Figures,
         planned: Callable[[], Sequence[bytes]] = tuple,
     ) -> None:
@@ -65,7 +65,7 @@ class ControlPlane:
         self._figures = figures
         self._planned = planned
         self.bootstrap = bootstrap
-        self.shown = shown
+        self.rendered = derived_fields
         self.last_number = reads.log.last_number
         """Returns the newest sequence number that this server knows; no resourceVersion that it returned is higher."""
 
@@ -119,7 +119,7 @@ class ControlPlane:
         value = self._stored(resource, namespace, name)
         if value is None:
             value = await self.bootstrap_object(resource, namespace, name)
-        return value if value is None else self.shown(resource, value)
+        return value if value is None else self.rendered(resource, value)
 
     async def bootstrap_object(self, resource: Resource, namespace: str, name: str) -> KubeObject | None:
         """The bootstrap object of this name, None if there is none; a stored object may replace it."""
@@ -159,7 +159,7 @@ class ControlPlane:
             await self.reads.catch_up()
 
         def show(stored: KubeObject) -> KubeObject | None:
-            value = self.shown(resource, stored)
+            value = self.rendered(resource, stored)
             return value if fits(value) else None
 
         selection = object_tables.Selection(kind=kind, namespace=namespace, brief=brief, show=show)

@@ -126,12 +126,12 @@ class DeletionRequests:
         if is_gone and written.resource_version:
             removed = removed.with_metadata({"resourceVersion": str(written.resource_version)})
         if is_gone:
-            return self._plane.shown(resource, removed)
+            return self._plane.rendered(resource, removed)
         current = await self._plane.current(resource, target.namespace, target.name)
         if current is not None and current.is_ending:
             return current
         computed = write_requests.unstored(removed, current, write, self._clock_ms())
-        return self._plane.shown(resource, computed)
+        return self._plane.rendered(resource, computed)
 
     async def _delete(
         self, resource: Resource, removal: Removal, current: KubeObject | None, *, dry_run: bool

@@ -38,7 +38,7 @@ MEMBER_UID: Final = "reballast.io/member-uid"
 """Annotation with the uid of a Cluster, on the Secret that gives access to this member."""
 
 
-class Showing:
+class DerivedFields:
     """Render objects with their derived fields.
 
     ``token`` is the server's own; the key that signs tokens is derived from it. ``authority`` is the server's CA

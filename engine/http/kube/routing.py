@@ -21,7 +21,7 @@ from events.kube_fields import ListMeta
 from events.kube_objects import KubeObject
 
 Verb = Callable[[Request, Resource, ApiPath], Awaitable[Response]]
-Part = Callable[[Request, Resource, ApiPath], Awaitable[Response | str]]
+SubresourceHandler = Callable[[Request, Resource, ApiPath], Awaitable[Response | str]]
 """A handler of a subresource. If it returns a path, the API answers as if the request were for that path."""
 
 Watch = Callable[[Resource, ApiPath, requests.Query, requests.Form, ObjectFilter], Awaitable[Response]]
@@ -101,7 +101,7 @@ class _Position(Struct, frozen=True, array_like=True):
 class KubeApi:
     """Handle requests below a root path.
 
-    ``parts`` are handlers of subresources that only this API has, by (resource, subresource). ``writes`` is None for a
+    ``subresource_handlers`` are those that only this API has, by (resource, subresource). ``writes`` is None for a
     read-only API.
     """
 
@@ -111,7 +111,7 @@ class KubeApi:
         watch: Watch,
         writes: WriteHandlers | None,
         clock_ms: Callable[[], int],
-        parts: Mapping[tuple[str, str], Part] | None = None,
+        subresource_handlers: Mapping[tuple[str, str], SubresourceHandler] | None = None,
         reviews: Verb | None = None,
         guard: Guard | None = None,
     ) -> None:
@@ -119,7 +119,7 @@ class KubeApi:
         self._watch = watch
         self._writes = writes
         self._clock_ms = clock_ms
-        self._parts = parts or {}
+        self._subresource_handlers = subresource_handlers or {}
         self._reviews = reviews
         self._guard = guard
 
@@ -142,7 +142,7 @@ class KubeApi:
             raise status_objects.no_such_path()
         if resource.namespaced and api_path.name and not api_path.namespace:
             raise status_objects.no_such_path()
-        handle = self._part if api_path.part else self._whole
+        handle = self._subresource_request if api_path.part else self._object_request
         response = await handle(request, resource, api_path)
         if resource.deprecation:
             rendering.add_warning(response, resource.deprecation[: rendering.WARNING_CHARS_MAX])
@@ -164,7 +164,7 @@ class KubeApi:
             case _:
                 return PlainTextResponse("404 page not found\n", 404)
 
-    async def _whole(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
+    async def _object_request(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle a request for a collection or an object."""
         match request.method:
             case "GET" | "HEAD" if "get" in resource.verbs:
@@ -188,9 +188,9 @@ class KubeApi:
             case _:
                 raise status_objects.method_not_allowed()
 
-    async def _part(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
+    async def _subresource_request(self, request: Request, resource: Resource, api_path: ApiPath) -> Response:
         """Handle a request for a subresource."""
-        own = self._parts.get((resource.qualified, api_path.part))
+        own = self._subresource_handlers.get((resource.qualified, api_path.part))
         if own is not None:
             answered = await own(request, resource, api_path)
             return await self.answer(request, answered) if isinstance(answered, str) else answered

@@ -117,7 +117,7 @@ class Subscriber:
         self._queue = deque(_with_additions(self._queue, unseen))
         self._unreported |= unseen
 
-    def give(self, batch: "Batch", position: int) -> None:
+    def enqueue(self, batch: "Batch", position: int) -> None:
         """Queue a batch of changes up to ``position``; end the watch if its queue is too long or waits too long."""
         now = asyncio.get_running_loop().time()
         is_late = bool(self._queue) and now - self._waits_since > self._limits.queue_seconds
@@ -237,7 +237,7 @@ class Feed:
             for subscriber in served & self._subscribers:
                 # A subscriber that restarted meanwhile is served in the next round.
                 if subscriber.start == start:
-                    subscriber.give(batches[_key(subscriber.resource)], end)
+                    subscriber.enqueue(batches[_key(subscriber.resource)], end)
             waiting = {subscriber for subscriber in self._open() if subscriber.position < end}
         self._position = max(self._position, end or self._reads.views.folded)
 
@@ -376,7 +376,7 @@ def _object_changes(
             state = value.with_metadata({"resourceVersion": str(number)})
         elif change.verb != changes.DELETED:
             number = max(number, int(value.resource_version))
-        yield ObjectChange(number, _CHANGE_TYPES[change.verb], key, plane.shown(resource, state))
+        yield ObjectChange(number, _CHANGE_TYPES[change.verb], key, plane.rendered(resource, state))
 
 
 def _states(

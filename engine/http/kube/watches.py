@@ -112,7 +112,7 @@ class Watching:
                 since = watch.floor = await self._reads.catch_up()
             if watch.is_selective:
                 listed = await self._plane.listed(watch.resource, watch.namespace, watch.fits, is_fresh=False)
-                watch.know(listed)
+                watch.set_matching(listed)
             async for line in self._catch_up(watch, since, subscriber):
                 yield line
             return
@@ -122,7 +122,7 @@ class Watching:
             yield watch.line("ADDED", value)
         watch.floor = watch.position = listed.number
         if watch.is_selective:
-            watch.know(listed)
+            watch.set_matching(listed)
         if query.initial_events and query.bookmarks:
             yield watch.bookmark(ends_list=True)
         async for line in self._catch_up(watch, listed.number, subscriber):
@@ -165,7 +165,7 @@ class _Watch:
         self._known_at = 0
         self._clock_ms = clock_ms
 
-    def know(self, listed: Listed) -> None:
+    def set_matching(self, listed: Listed) -> None:
         """Store which objects match the selectors, as of the number of the list."""
         self._known, self._known_at = {value.key for value in listed.items}, listed.number
 

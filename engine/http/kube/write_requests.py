@@ -185,12 +185,12 @@ class WriteRequests:
         is_template = target.route == "template" and not _has_status(resource)
         if mutated.action == Action.CREATED and written.stored is not None and is_template:
             # A new object has no status or claiming policy yet, so the stored object is complete.
-            return self._plane.shown(resource, object_changes.live_object(target, written.stored)), written
+            return self._plane.rendered(resource, object_changes.live_object(target, written.stored)), written
         value = await self._plane.current(resource, target.namespace, target.name)
         if value is not None and not dry_run and mutated.action != Action.DELETED:
             return value, written
         computed = unstored(mutated.value, value, write, self._clock_ms())
-        return self._plane.shown(resource, computed), written
+        return self._plane.rendered(resource, computed), written
 
     async def _submit(
         self, write: WriteRequest, target: Target, edit: RequestedEdit, relabelling: Relabelling | None

@@ -23,7 +23,7 @@ PlanningApi = Callable[[PlannedWrites], ASGIApp]
 
 REQUESTS_MAX: Final = 1_000
 _HOST: Final = "http://localhost/"
-_APART: Final = frozenset({"proxy", "token", "exec", "attach"})
+_EXTERNAL_SUBRESOURCES: Final = frozenset({"proxy", "token", "exec", "attach"})
 """Subresources whose requests have effects outside of the log."""
 
 
@@ -75,7 +75,7 @@ def _check(index: int, method: str, path: str) -> None:
         return  # the API refuses it
     is_object = bool(api_path.name) and not api_path.part
     is_namespace = method == "DELETE" and api_path.plural == "namespaces" and is_object
-    if is_namespace or api_path.part in _APART:
+    if is_namespace or api_path.part in _EXTERNAL_SUBRESOURCES:
         refused_change = (
             "the deletion of a namespace" if is_namespace else "a request with effects outside the log"
         )

@@ -88,7 +88,7 @@ class MemberApis:
         plane = self._planes.plane(api_path.name)
         if plane is None:
             return await self._through_agent(request, api_path.name, path)
-        await plane.meet_faults()
+        await plane.apply_faults()
         if plane.name not in self._apis:
             self._apis[plane.name] = self._api(plane)
         return await self._apis[plane.name].answer(request, path)
@@ -161,7 +161,7 @@ class MemberApis:
             MemberWatches(plane, self._clock_ms, self._reads.stopping).answer,
             WriteHandlers(writes.write, writes.delete, writes.delete_all),
             self._clock_ms,
-            parts={
+            subresource_handlers={
                 ("pods", "eviction"): writes.evict,
                 ("pods", "log"): log,
                 **{("pods", part): enter for part in CONNECTIONS},

@@ -11,7 +11,7 @@ from engine.bounded_caches import BoundedCache
 from engine.domain import marks, namespaces, replica_fields
 from engine.http import member_namespaces
 from engine.http.kube import bootstrap_objects
-from engine.http.kube.derived_fields import TOKEN_SECRET, Showing
+from engine.http.kube.derived_fields import TOKEN_SECRET, DerivedFields
 from engine.http.kube.members.snapshots import SnapshotPlane
 from engine.kubeapi.admission import built_in_defaults, built_in_shapes
 from engine.kubeapi.conversion import versions
@@ -66,10 +66,10 @@ class MemberPlane(SnapshotPlane):
         name: str,
         reads: ReadSide,
         clock_ms: Callable[[], int],
-        showing: Showing,
+        derived_fields: DerivedFields,
     ) -> None:
         super().__init__(began_ms=clock_ms())
-        self._showing = showing
+        self._derived_fields = derived_fields
         self._members = members
         self._clock_ms = clock_ms
         self.name = name
@@ -101,7 +101,7 @@ class MemberPlane(SnapshotPlane):
         began_ms = await self._began_ms()
         of_system = system_objects.of_kind(self.state(), resource.qualified, began_ms)
         # Built-in objects come first, so that written or propagated objects of the same name replace them.
-        shown = [self.shown(resource, value) for value in of_system]
+        shown = [self.rendered(resource, value) for value in of_system]
         return [*shown, *await self._own_objects(resource, began_ms)]
 
     async def _own_objects(self, resource: Resource, began_ms: int) -> Iterable[KubeObject]:
@@ -129,7 +129,10 @@ class MemberPlane(SnapshotPlane):
 
     async def built_in(self, resource: Resource) -> list[KubeObject]:
         """The objects of a kind that every namespace of the member contains when it is created."""
-        kind, authority = object_tables.Kind(resource.api_version, resource.kind), self._showing.authority
+        kind, authority = (
+            object_tables.Kind(resource.api_version, resource.kind),
+            self._derived_fields.authority,
+        )
         return [
             bootstrap_objects.object_of_namespace(kind, namespace, authority.decode())
             for namespace in await self._objects(self._core_kind("namespaces"))
@@ -161,12 +164,12 @@ class MemberPlane(SnapshotPlane):
             for key, item in list(state.unmanaged.items())
             if (item.ref.api_version, item.ref.kind) == (kept.api_version, kept.kind)
         ]
-        return [self.shown(resource, value) for value in values]
+        return [self.rendered(resource, value) for value in values]
 
-    def shown(self, resource: Resource, value: KubeObject) -> KubeObject:
+    def rendered(self, resource: Resource, value: KubeObject) -> KubeObject:
         """Return an object with the fields that the member's API server and controllers add to it."""
         if resource.qualified == "secrets" and value.at("type") == TOKEN_SECRET:
-            value = self._showing.with_token(value, self.name)
+            value = self._derived_fields.with_token(value, self.name)
         elif resource.qualified == custom_kinds.DEFINITIONS:
             # Set defaults first: the status repeats the names of the spec, including names set by default.
             value = custom_kinds.established(built_in_defaults.with_defaults(value))
@@ -240,7 +243,7 @@ class MemberPlane(SnapshotPlane):
 
     async def _claims(self, state: MemberState, resource: Resource) -> list[KubeObject]:
         return [
-            self.shown(resource, value)
+            self.rendered(resource, value)
             for workload in list(state.workloads.values())
             if workload.ref.kind == "StatefulSet"
             for value in child_objects.claims(state, workload, await self._manifest(workload))
@@ -351,7 +354,7 @@ class MemberPlane(SnapshotPlane):
         """Record and carry out a client's writes in the member; raises LookupError if it is unknown, and LogError."""
         await self._members.write(self.name, *data)
 
-    async def meet_faults(self) -> None:
+    async def apply_faults(self) -> None:
         """Delay or refuse a request to the member according to its faults; raises StatusError."""
         own = self._members.state_of(self.name).faults
         self._requests += 1

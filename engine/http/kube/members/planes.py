@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from engine.domain import namespaces
-from engine.http.kube.derived_fields import Showing
+from engine.http.kube.derived_fields import DerivedFields
 from engine.http.kube.members.plane import MemberPlane
 from engine.http.kube.requests import ObjectFilter
 from engine.kubeapi.errors import status_objects
@@ -22,12 +22,16 @@ class MemberPlanes:
     """The objects of the simulated members; ``members`` is None if this process simulates none."""
 
     def __init__(
-        self, members: Members | None, reads: ReadSide, clock_ms: Callable[[], int], showing: Showing
+        self,
+        members: Members | None,
+        reads: ReadSide,
+        clock_ms: Callable[[], int],
+        derived_fields: DerivedFields,
     ) -> None:
         self._members = members
         self._reads = reads
         self._clock_ms = clock_ms
-        self._showing = showing
+        self._derived_fields = derived_fields
         self._planes: dict[str, MemberPlane] = {}
 
     def plane(self, name: str) -> MemberPlane | None:
@@ -39,7 +43,9 @@ class MemberPlanes:
         except LookupError:
             return None
         if name not in self._planes:
-            self._planes[name] = MemberPlane(self._members, name, self._reads, self._clock_ms, self._showing)
+            self._planes[name] = MemberPlane(
+                self._members, name, self._reads, self._clock_ms, self._derived_fields
+            )
         return self._planes[name]
 
     async def rights(self, name: str) -> Rights:
@@ -70,7 +76,7 @@ class MemberPlanes:
             if plane is None or not plane.is_joined():
                 continue
             try:
-                await plane.meet_faults()
+                await plane.apply_faults()
                 result.extend((await plane.listed(resource, namespace, fits)).items)
             except status_objects.StatusError:
                 continue  # this member does not respond; report the others

@@ -152,7 +152,7 @@ class SnapshotPlane(abc.ABC):
             states.append((number, self._last[kind]))
         return number, self._last[kind]
 
-    def remembered(self, resource: Resource, number: int) -> Snapshot | None:
+    def snapshot_at(self, resource: Resource, number: int) -> Snapshot | None:
         """The objects of a kind as they were when ``number`` was the newest number; None if no longer stored."""
         if number > self._last_number:
             return None

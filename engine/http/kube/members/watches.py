@@ -43,7 +43,7 @@ class MemberWatches:
             if not resource_versions.is_valid(query.resource_version):
                 raise status_objects.bad_request("resourceVersion: Invalid value")
             begin = int(query.resource_version)
-            seen = self._plane.remembered(resource, begin)
+            seen = self._plane.snapshot_at(resource, begin)
         if seen is None:
             raise status_objects.expired()
 

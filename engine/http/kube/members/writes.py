@@ -304,7 +304,7 @@ class MemberWrites:
             now = times.to_seconds_text(self._clock_ms())
             value = value.with_metadata({"uid": str(uuid.uuid4()), "creationTimestamp": now})
         if versions.stored(resource) is resource:
-            value = self._plane.shown(resource, value)
+            value = self._plane.rendered(resource, value)
         warnings = (*write.warnings, *edited.warnings)
         if write.path.part == SCALE:
             return rendering.answer(scales.scale_of(resource, value).document, warnings=warnings)
