@@ -74,7 +74,7 @@ class Chain(Struct):
         return counts
 
     def is_undeclared_output(self, output: str) -> bool:
-        """Return whether an output's id names a valid step of a release before 0.5, which declared no digests."""
+        """Return whether an output's id names a valid step without digests of its outputs (releases before 0.5)."""
         try:
             shard, term, number = ids.step_of(output)
         except ValueError:

@@ -35,7 +35,7 @@ _AGES: Final = frozenset({"AGE", "LAST SEEN", "FIRST SEEN"})
 """Columns that change all the time."""
 
 _HEADING: Final = -1
-"""Index of the heading for ``output.rows``."""
+"""Index with which ``output.rows`` prints the heading line instead of a row."""
 
 _REFRESH_SECONDS: Final = 0.25
 """Delay before a refresh in watch mode; changes within it are shown together."""

@@ -1,6 +1,7 @@
-"""Needs for an object: the bindings that depend on it, and for each binding the clusters and other terms.
+"""Needs for an object: which bindings depend on it, and in which clusters.
 
-Thousands of bindings may depend on one object, so a decision looks only at the needs that changed.
+The terms of a need also say whether the object overwrites existing ones, and stays in its clusters when it is deleted.
+Thousands of bindings may depend on one object, so a decision looks only at the needs that changed since the last one.
 """
 
 from collections import Counter

@@ -52,7 +52,7 @@ class SqliteReader(local.LocalLog):
         return share.of(sqlite_table.rows_by_number(self._connection, after, limit), after)
 
     def ends(self) -> port.Ends:
-        """Return the ends as of construction."""
+        """Return the end of each partition when this reader was created; later records do not change it."""
         return self._ends
 
     async def wait(self, after: int) -> None:

@@ -189,7 +189,10 @@ def record(
     source: str,
     now_ms: int,
 ) -> Record:
-    """Return the record of an event about another control plane; its id is the key, ``@`` and ``event_id``."""
+    """Return the record of an event about another control plane.
+
+    The CloudEvents id is ``<record key>@<event_id>``, so ``event_id`` must differ between events of one key.
+    """
     key = data.record_key
     head = records.Envelope(
         id=f"{key}@{event_id}",

@@ -29,7 +29,7 @@ _SETTLED_BY: Final = frozenset({topics.DECISIONS, topics.WORKS})
 _UNCOUNTED: Final = catalogue.types_of(decisions.StepTaken, decisions.StatusAggregated)
 
 _WORKLOADS_MAX: Final = 1_000
-"""Maximum number of workloads for which a prediction names clusters that need capacity."""
+"""Maximum number of workloads for which a prediction has ``needed_in``; it stays empty for any further ones."""
 
 _CLUSTERS_MAX: Final = 100
 """Maximum number of clusters in need of capacity that a prediction names for one workload."""

@@ -114,7 +114,10 @@ class RecordOrigins:
         self._seen.update(ends)
 
     def skip_unreadable(self) -> None:
-        """Count a record that cannot be read; its partition is unknown, so the checks of order allow for it in each."""
+        """Count a record that cannot be read.
+
+        Its partition is unknown, so the checks of order tolerate one more missing input in every partition.
+        """
         self._unreadable += 1
 
     def pass_over(self, step: decisions.StepTaken) -> None:

@@ -328,7 +328,10 @@ def orphans_of(state: MemberState, key: str) -> list[Unmanaged]:
 
 
 def take_orphans(state: MemberState, owner: Workload) -> None:
-    """Let a workload that is created again adopt the pods of its newest orphaned ReplicaSet; delete its orphans."""
+    """Move the running replicas of the newest orphaned ReplicaSet to a workload that is created again.
+
+    Then delete all its orphans: to pass orphaned pods to ``resume_orphans``, read ``orphans_of`` before.
+    """
     orphaned = list(state.orphans.get(owner.object_key, ()))
     workload = running(state, orphaned[-1]) if orphaned else None
     if workload is not None:

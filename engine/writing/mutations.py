@@ -122,7 +122,10 @@ class Mutation(Protocol):
     def target(self) -> Target: ...
 
     def apply(self, stored: StoredState) -> Mutated | Problem:
-        """Return the object after the mutation, with the events that make it. Pure; raises StatusError."""
+        """Return the object after the mutation and the events to append; a Problem if a required object is missing.
+
+        Pure. Raises StatusError if the request is refused, for example because it is invalid or in conflict.
+        """
         ...
 
 

@@ -61,7 +61,7 @@ Owners = dict[Manager, Owned]
 
 
 def field_step(name: str) -> str:
-    """Return the step to a field."""
+    """Return the FieldsV1 path step that names a field: ``f:name``."""
     return f"f:{name}"
 
 

@@ -45,7 +45,7 @@ _UNNUMBERED_S: Final = 5.0
 
 _READ: Final = 2_000
 _PUT_AWAY: Final = 8_192
-"""Number of extents in memory that are written to the file together."""
+"""When so many extents are only in memory, ``_advance`` writes them to the replica's extent file."""
 
 _ID_BYTES: Final = 6
 _log = diagnostics.logger(__name__)

@@ -69,7 +69,7 @@ def _metric(metric: Json, path: str) -> Iterator[Cause]:
         yield causes.required(f"{path}.type", "must specify a metric source type")
         return
     if type_name not in _SOURCES:
-        # Kubernetes reports an unknown metric type twice: at the type, and at the metric source.
+        # Kubernetes checks the type twice, the second time to choose the metric source: report the same error twice.
         yield from (causes.unsupported(f"{path}.type", type_name, _SOURCES) for _ in range(2))
         return
     for other, name in _SOURCES.items():
