@@ -289,9 +289,9 @@ def _compare(checkpoint: Checkpoint, recomputed: Checkpoint) -> list[Finding]:
         elif step > head.step:
             message = f"the log has this step before number {checkpoint.number}; {of} does not"
         else:
-            began = (
-                "from here on" if step > _begun(head) + 1 or _begun(own) == _begun(head) else "here or before"
-            )
+            before = _step_before_marks(head)
+            is_first = step > before + 1 or _step_before_marks(own) == before
+            began = "from here on" if is_first else "here or before"
             message = f"the step differs from the one in {of}, so the log was rewritten {began}"
         findings.append(Finding(kind="checkpoint", where=f"shard {head.shard} step {step}", message=message))
     if recomputed.number < checkpoint.number:
@@ -306,16 +306,16 @@ def _compare(checkpoint: Checkpoint, recomputed: Checkpoint) -> list[Finding]:
 def _first_differing(head: Head, own: Head) -> int:
     """Return the number of the first step that differs or is missing; ``own`` is ``head`` computed from the log."""
     expected, recorded = base64.b64decode(head.marks), base64.b64decode(own.marks)
-    begun = _begun(head)
+    step_before_marks = _step_before_marks(head)
     # ``own`` has marks of earlier steps too if the checkpoint before ``head``'s is missing: leave these out.
-    recorded = recorded[max(begun - _begun(own), 0) * _MARK_BYTES :]
+    recorded = recorded[max(step_before_marks - _step_before_marks(own), 0) * _MARK_BYTES :]
     for at in range(0, max(len(expected), len(recorded)), _MARK_BYTES):
         if expected[at : at + _MARK_BYTES] != recorded[at : at + _MARK_BYTES]:
-            return begun + at // _MARK_BYTES + 1
+            return step_before_marks + at // _MARK_BYTES + 1
     return head.step
 
 
-def _begun(head: Head) -> int:
+def _step_before_marks(head: Head) -> int:
     """Return the number of the last step before the steps that have marks."""
     return head.step - len(base64.b64decode(head.marks)) // _MARK_BYTES
 

@@ -109,7 +109,7 @@ class RecordOrigins:
         if record.headers.get("ce_source", "").startswith(ids.SHARD_SOURCE):
             self._take_output(record)
 
-    def pass_by(self, ends: Mapping[Partition, int]) -> None:
+    def mark_read(self, ends: Mapping[Partition, int]) -> None:
         """Mark partitions as read up to these end offsets; skipped records before them do not concern the shards."""
         self._seen.update(ends)
 
@@ -120,7 +120,7 @@ class RecordOrigins:
         """
         self._unreadable += 1
 
-    def pass_over(self, step: decisions.StepTaken) -> None:
+    def exclude_outputs(self, step: decisions.StepTaken) -> None:
         """Exclude a step's outputs from the checks, whether they were read already or are read later."""
         self._before[step.shard] = step.number
         for index in range(1, step.outputs + 1):

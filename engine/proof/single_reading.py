@@ -76,7 +76,7 @@ class SingleReading:
             portion = await self._portion(port.READ_RECORDS)
         except port.LogCorruptedError:
             portion = await self._next_record()
-        self._origins.pass_by(portion.passed)
+        self._origins.mark_read(portion.passed)
         for record in portion.records:
             self._origins.take(record)
             self._hold(record)

@@ -142,7 +142,7 @@ async def _verify_shards(
         await reading.read_past(recorded.record.number)
         if recorded.record.number < scope.first:
             step.fold.replay(step.facts, taken, recorded.record.value, recorded.data)
-            origins.pass_over(taken)
+            origins.exclude_outputs(taken)
             continue
         recomputed = step.fold.decide(step.facts, taken.time_ms, taken.processed, term=taken.term)
         findings = await _compare(recorded, recomputed.records, reading, origins)
