@@ -97,7 +97,7 @@ class Observer:
         self._observations = Observations()
         self._shadow = shadow.Shadow(own_scheduler=own_scheduler)
         self._waiting: list[tuple[int, int, Observation | observations.ControlPlaneRestored]] = []
-        self._doubtful: deque[tuple[float, shadow.Decided]] = deque()
+        self._doubtful: deque[tuple[float, shadow.DecisionKey]] = deque()
         self._arrived = asyncio.Event()
         self._followed: set[Resource] = set()
         self._served: dict[tuple[str, str], Resource] = {}
@@ -278,7 +278,7 @@ class Observer:
                 batch.append(self._record(observation, ""))
                 compared = self._compare(observation)
                 if compared is not None and compared.verdict == shadow.UNEXPLAINED:
-                    self._queue_comparison(shadow.decided(compared))
+                    self._queue_comparison(shadow.decision_key(compared))
                 elif compared is not None:
                     batch.append(self._counted(compared))
             await self._log.append(batch)
@@ -288,7 +288,7 @@ class Observer:
         if is_complete:
             self.complete.set()
 
-    def _queue_comparison(self, decision: shadow.Decided) -> None:
+    def _queue_comparison(self, decision: shadow.DecisionKey) -> None:
         """Queue an unexplained decision to be compared again after ``_DOUBT_S``."""
         loop = asyncio.get_running_loop()
         self._doubtful.append((loop.time() + _DOUBT_S, decision))

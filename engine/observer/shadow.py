@@ -99,7 +99,7 @@ class Explained(Struct, frozen=True, kw_only=True, rename="camel"):
     explanation: explanations.Explanation | None
 
 
-Decided: TypeAlias = tuple[str, str, str, int]
+DecisionKey: TypeAlias = tuple[str, str, str, int]
 """A decision: kind, namespace and name of its binding, and the binding's version that completed the decision."""
 
 
@@ -121,7 +121,7 @@ class Shadow:
         """The clusters in ``_fleet``, as JSON."""
         self._groups = group_index.GroupIndex()
         self._histories: dict[tuple[str, str, str], deque[_Version]] = {}
-        self._doubtful: dict[Decided, tuple[observations.DecisionCompared, list[_Version]]] = {}
+        self._doubtful: dict[DecisionKey, tuple[observations.DecisionCompared, list[_Version]]] = {}
 
     def take(
         self, kind: str, manifest: msgspec.Raw, *, skipping: bool = False
@@ -170,13 +170,13 @@ class Shadow:
             return None
         compared = self._compare(kind, list(history))
         if compared is not None and compared.verdict == UNEXPLAINED:
-            self._doubtful[decided(compared)] = compared, list(history)
+            self._doubtful[decision_key(compared)] = compared, list(history)
         # The next decision may be based on this version or, if Karmada's cache lags, on the one before.
         while len(history) > _TWO:
             history.popleft()
         return compared
 
-    def compare_again(self, decision: Decided) -> observations.DecisionCompared | None:
+    def compare_again(self, decision: DecisionKey) -> observations.DecisionCompared | None:
         """Return a new comparison of an unexplained decision, or the old one if the states before it are forgotten.
 
         None if it was compared again before. Changes of clusters and of bindings come by different watches, so a
@@ -189,13 +189,13 @@ class Shadow:
         return (self._compare(decision[0], versions) if versions else None) or compared
 
     @property
-    def pending_comparisons(self) -> tuple[Decided, ...]:
+    def pending_comparisons(self) -> tuple[DecisionKey, ...]:
         """The unexplained decisions that were not compared again yet, oldest first."""
         return tuple(self._doubtful)
 
     def accept(self, compared: observations.DecisionCompared) -> None:
         """Mark the decision of a recorded comparison as final: it is not compared again."""
-        self._doubtful.pop(decided(compared), None)
+        self._doubtful.pop(decision_key(compared), None)
 
     def take_deletion(self, kind: str, namespace: str, name: str, version: int = 0) -> None:
         """Process the deletion of an object; ``version`` is 0 if the version of the deletion is not known."""
@@ -335,7 +335,7 @@ class Shadow:
         return self._fleet
 
 
-def decided(compared: observations.DecisionCompared) -> Decided:
+def decision_key(compared: observations.DecisionCompared) -> DecisionKey:
     """Return the identity of the decision that was compared."""
     return compared.kind, compared.namespace, compared.name, compared.version
 

@@ -133,7 +133,7 @@ async def _explained(
                 pass
     if folded.explanation is None:
         return None, False
-    folded.compare_again(shadow.decided(folded.explanation.compared))
+    folded.compare_again(shadow.decision_key(folded.explanation.compared))
     return folded.explanation, folded.explanation.compared.basis in made
 
 
