@@ -49,7 +49,7 @@ class Filters(Struct, frozen=True, kw_only=True):
         since, until = (None if at is None else times.to_text(at) for at in (self.since_ms, self.until_ms))
         return f"from {since or 'the beginning'} {f'to {until}' if until else 'on'}"
 
-    def take(self, record: StoredRecord) -> bool:
+    def matches(self, record: StoredRecord) -> bool:
         """Whether a record is exported."""
         if self.topics and record.topic not in self.topics:
             return False
@@ -109,7 +109,7 @@ async def export(
     count = sum(file.records for file in manifest.files)
     while after < until and (batch := await log.read_all(after, port.READ_RECORDS)):
         for record in batch:
-            if filters.take(record):
+            if filters.matches(record):
                 taken.append(record)
                 size += len(record.value)
         after, checksum = batch[-1].number, batch[-1].checksum.hex()
