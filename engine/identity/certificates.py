@@ -104,7 +104,7 @@ def authority(directory: Path, now: dt.datetime) -> tuple[bytes, bytes]:
     return certificate.public_bytes(serialization.Encoding.PEM), _key_bytes(key)
 
 
-def keep_authority(directory: Path, certificate: bytes, key: bytes) -> None:
+def write_authority(directory: Path, certificate: bytes, key: bytes) -> None:
     """Replace the certificate and key (PEM) of the authority of the directory."""
     private_files.write(directory / f"{_AUTHORITY}.key", key)
     private_files.write(directory / f"{_AUTHORITY}.pem", certificate)

@@ -25,10 +25,10 @@ def load_or_create(directory: Path) -> str:
         token = ""
     if len(token) < _CHARS_MIN:
         token = secrets.token_urlsafe(_BYTES)
-        keep(directory, token)
+        write(directory, token)
     return token
 
 
-def keep(directory: Path, token: str) -> None:
+def write(directory: Path, token: str) -> None:
     """Replace the token of a directory."""
     private_files.write(directory / FILE, f"{token}\n".encode())

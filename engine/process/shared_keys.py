@@ -206,8 +206,8 @@ def _sealed(own: Keys, reader: bytes) -> _SealedAnswer:
 
 
 def _keep(directory: Path, keys: Keys) -> None:
-    certificates.keep_authority(directory, keys.certificate.encode(), keys.key.encode())
-    server_token.keep(directory, keys.token)
+    certificates.write_authority(directory, keys.certificate.encode(), keys.key.encode())
+    server_token.write(directory, keys.token)
 
 
 async def _change(write_api: WriteApi, name: str, edit: Edit) -> KubeObject:

@@ -158,7 +158,7 @@ def test_authority_of_an_earlier_release_gets_a_new_certificate_for_its_key(tmp_
         .sign(key, hashes.SHA256())
         .public_bytes(PEM)
     )
-    certificates.keep_authority(tmp_path, former, private(key))
+    certificates.write_authority(tmp_path, former, private(key))
 
     made = certificates.make(tmp_path, now(), (HOST,))
 
