@@ -89,7 +89,7 @@ class PolicyIndex:
         ref = policy.ref
         before = self.remove(ref)
         self._policies[ref] = policy
-        for override in overrides.needed_by(policy):
+        for override in overrides.required_overrides(policy):
             self._dependents.setdefault(override, set()).add(ref)
         selection = self._selections[ref] = Selection(policy.selectors)
         for scope, index_key, cell in () if policy.is_deleting else selection.cells():
@@ -102,7 +102,7 @@ class PolicyIndex:
         policy, selection = self._policies.pop(ref, None), self._selections.pop(ref, NO_SELECTION)
         if policy is None:
             return selection
-        for override in set(overrides.needed_by(policy)):
+        for override in set(overrides.required_overrides(policy)):
             self._dependents[override].discard(ref)
             if not self._dependents[override]:
                 del self._dependents[override]

@@ -149,7 +149,7 @@ def _obstacle(
 
 def _missing_override(policy: KnownPolicy, facts: Facts) -> shapes.PolicyRef | None:
     """Return the first override policy that a policy needs but that does not exist; None if there is no such policy."""
-    needed = overrides.needed_by(policy.policy)
+    needed = overrides.required_overrides(policy.policy)
     return next((override for override in needed if override not in facts.overrides), None)
 
 

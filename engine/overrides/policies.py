@@ -93,7 +93,7 @@ class OverridePolicy(Struct, frozen=True, kw_only=True, rename="camel"):
         return hasher.hexdigest()
 
 
-def needed_by(policy: Policy) -> tuple[shapes.PolicyRef, ...]:
+def required_overrides(policy: Policy) -> tuple[shapes.PolicyRef, ...]:
     """Return the override policies that must exist before a policy is applied (``spec.dependentOverrides``)."""
     kind = OVERRIDE_POLICY if policy.kind == PROPAGATION_POLICY else CLUSTER_OVERRIDE_POLICY
     return tuple(
