@@ -212,7 +212,7 @@ class GarbageCollection(Controller):
             return
         self._blocked.pop(ref, None)
         finalizers = [str(name) for name in value.list_at("metadata", "finalizers")]
-        kept = owner_references.without_collectors(finalizers)
+        kept = owner_references.without_collector_finalizers(finalizers)
         await self._patch(ref, resource, value, {"finalizers": kept or None}, "deletion not finished")
 
     async def _orphan(self, ref: WorkloadRef, resource: Resource, value: KubeObject) -> None:

@@ -69,20 +69,20 @@ def resolved(propagation: Propagation, finalizers: Sequence[object]) -> Propagat
     return Propagation.FOREGROUND if FOREGROUND in finalizers else Propagation.BACKGROUND
 
 
-def while_deleted(finalizers: Sequence[str], propagation: Propagation) -> list[str]:
+def finalizers_during_deletion(finalizers: Sequence[str], propagation: Propagation) -> list[str]:
     """Return the finalizers during a deletion: of the garbage collector's, only that of ``propagation``."""
     match propagation:
         case Propagation.UNSET:
             return list(finalizers)
         case Propagation.BACKGROUND:
-            return without_collectors(finalizers)
+            return without_collector_finalizers(finalizers)
         case Propagation.FOREGROUND:
             return _with_only(finalizers, FOREGROUND)
         case Propagation.ORPHAN:
             return _with_only(finalizers, ORPHAN)
 
 
-def without_collectors(finalizers: Sequence[str]) -> list[str]:
+def without_collector_finalizers(finalizers: Sequence[str]) -> list[str]:
     """Return the finalizers except those of the garbage collector (foregroundDeletion and orphan)."""
     return [name for name in finalizers if name not in _OF_COLLECTOR]
 
@@ -90,5 +90,5 @@ def without_collectors(finalizers: Sequence[str]) -> list[str]:
 def _with_only(finalizers: Sequence[str], finalizer: str) -> list[str]:
     """Return the finalizers with ``finalizer`` as the only one of the garbage collector; it is added if missing."""
     if finalizer not in finalizers:
-        return [*without_collectors(finalizers), finalizer]
+        return [*without_collector_finalizers(finalizers), finalizer]
     return [name for name in finalizers if name == finalizer or name not in _OF_COLLECTOR]

@@ -214,7 +214,7 @@ class Removal(Struct, frozen=True, kw_only=True):
     def _with_finalizer(self, live: KubeObject) -> KubeObject:
         """Return the object with the finalizer for this ``propagation``; that of an earlier deletion is removed."""
         own = marks.finalizers(live)
-        finalizers = owner_references.while_deleted(own, self.propagation)
+        finalizers = owner_references.finalizers_during_deletion(own, self.propagation)
         # There is nothing to orphan: only templates have workloads in the clusters.
         if self.target.route != "template" and not self.has_dependents:
             finalizers = [name for name in finalizers if name != owner_references.ORPHAN or name in own]
