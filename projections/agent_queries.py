@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 from engine.domain import marks, namespaces
 from events import keys
 from projections import former_versions, works
-from projections.documents.works import object_in_cluster, propagation
+from projections.documents.works import mark_values, object_in_cluster
 from projections.objects import COLUMNS, ObjectRow
 from projections.port import Rows
 from projections.works import Work
@@ -27,10 +27,10 @@ class CurrentWork(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A work, and the facts that determine the labels and annotations of its object."""
+    """A work, and the values for the labels and annotations of its object."""
 
     work: Work
-    propagation: marks.Propagation
+    mark_values: marks.MarkValues
 
     @property
     def version(self) -> tuple[int, int]:
@@ -65,7 +65,7 @@ def placed(rows: Rows, name: str, key: str) -> Placed | None:
         return None
     body, uid, generation = rows_found[0]
     work = works.decode(body)
-    return Placed(work, propagation(name, work, uid, generation))
+    return Placed(work, mark_values(name, work, uid, generation))
 
 
 def newest_works(rows: Rows, key: str, before: int) -> list[int]:

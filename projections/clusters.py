@@ -54,7 +54,7 @@ class Clusters(WorkingSet[int, Cluster]):
             cluster = Cluster(name=taken.data.name, head=taken.head, spec=spec)
         if cluster is None:
             return False
-        cluster = domain.after(cluster, taken.data, taken.at_ms)
+        cluster = domain.with_event(cluster, taken.data, taken.at_ms)
         is_changed = before is None or not _is_heartbeat(taken.data, before.health, cluster.health)
         if is_changed:
             number = taken.record.number

@@ -261,7 +261,7 @@ class Objects:
             is_quota = taken.record.topic == topics.POLICIES and taken.head.kind == federated_quotas.KIND
             current = self.get(key_id)
             if is_quota and current is not None:
-                status = federated_quotas.with_engine_fields(status, current.status)
+                status = federated_quotas.with_stored_engine_fields(status, current.status)
             self._statuses[key_id] = _WrittenStatus(
                 taken.record.number,
                 taken.head.version,

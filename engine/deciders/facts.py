@@ -28,7 +28,7 @@ from engine.deciders.fact_changes import (
 from engine.deciders.member_facts import QuotaAmounts, QuotaLimits
 from engine.deciders.state import Cause
 from engine.domain import federated_quotas
-from engine.domain.clusters import READY, Cluster, Health, after, joined
+from engine.domain.clusters import READY, Cluster, Health, joined, with_event
 from engine.kubeapi.values.taints import Effect
 from engine.objects import clusters as manifests
 from engine.objects import policies as policy_objects
@@ -226,7 +226,7 @@ class Facts:
         before = self.members.get(name)
         if before is None:
             before = _new_member(data, taken.at_ms)
-        cluster = after(before, data, taken.at_ms)
+        cluster = with_event(before, data, taken.at_ms)
         self._put_cluster(name, cluster)
         match data:
             case clusters.ClusterHealthChanged():

@@ -102,7 +102,7 @@ def share(key: str, group: WorkloadGroup) -> Outputs[None]:
         yield
         seat = group.seats[by]
         own = seat.reserved
-        is_bound, others = clusters.restricts(own), clusters.others(own)
+        is_bound, others = clusters.restricts(own), clusters.restricting_clusters(own)
         new = set(seat.wanted) - own
         is_granted = new.isdisjoint(others) if group.apart else not is_bound or new <= set(others)
         if is_granted:

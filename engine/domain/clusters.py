@@ -99,7 +99,7 @@ class Cluster(Struct, frozen=True, array_like=True):
 _ClusterT = TypeVar("_ClusterT", bound=Cluster)
 
 
-def after(cluster: _ClusterT, data: shapes.Event, at_ms: int) -> _ClusterT:
+def with_event(cluster: _ClusterT, data: shapes.Event, at_ms: int) -> _ClusterT:
     """Apply an event about a cluster and return the result; ClusterLeft is not applied here.
 
     A deletion cannot be cancelled: ClusterJoined leaves ``leaving_ms`` unchanged.

@@ -29,7 +29,7 @@ _DECODE_FIELDS: Final = msgspec.json.Decoder(shapes.Object).decode
 _DECODE: Final = msgspec.json.Decoder(dict[str, object]).decode
 
 
-def assigned(overrides: tuple[shapes.OverrideRef, ...]) -> shapes.OverrideRef | None:
+def assignment_ref(overrides: tuple[shapes.OverrideRef, ...]) -> shapes.OverrideRef | None:
     """Return a work's reference to its quota assignment; None if the work belongs to a binding."""
     return overrides[0] if overrides and overrides[0].kind == KIND else None
 
@@ -87,7 +87,7 @@ def object_key(key: str) -> str:
     return keys.object_key(KIND, namespace, name.removesuffix(f"-{QUOTA[1].lower()}"))
 
 
-def with_engine_fields(written: shapes.Object, stored: bytes) -> shapes.Object:
+def with_stored_engine_fields(written: shapes.Object, stored: bytes) -> shapes.Object:
     """Return the status that a client wrote, but with the stored values of the parts that only the engine writes."""
     own = _DECODE_FIELDS(stored) if stored else {}
     fields = {name: value for name, value in written.items() if name not in _DERIVED_FIELDS}

@@ -115,7 +115,7 @@ class Claim(Struct, frozen=True, array_like=True, gc=False):
 NO_CLAIM: Final = Claim()
 
 
-class Propagation(Struct, frozen=True, kw_only=True):
+class MarkValues(Struct, frozen=True, kw_only=True):
     """Values for the labels and annotations of a template's object in a cluster; an empty value sets none."""
 
     template: shapes.WorkloadRef
@@ -169,7 +169,7 @@ def is_policy(value: KubeObject) -> bool:
     return value.kind in POLICY_IDS and value.api_version == known_kinds.POLICY_GROUP
 
 
-def of_policy(uid: str, value: KubeObject) -> KubeObject:
+def with_policy_marks(uid: str, value: KubeObject) -> KubeObject:
     """Return a policy with its permanent-id label and, unless it is being deleted, its finalizer.
 
     Objects of other kinds are returned unchanged.
@@ -200,31 +200,31 @@ def of_binding(template: shapes.WorkloadRef, uid: str) -> Marks:
     return Marks({f"{domain}/permanent-id": uid} if uid else {}, annotations)
 
 
-def of_work(propagation: Propagation) -> Marks:
+def of_work(mark_values: MarkValues) -> Marks:
     """Return the labels and annotations of a Work; a Work without a binding (of a namespace) has only its id label."""
-    labels = {_WORK_ID: propagation.work_uid} if propagation.work_uid else {}
-    if not propagation.binding_uid:
+    labels = {_WORK_ID: mark_values.work_uid} if mark_values.work_uid else {}
+    if not mark_values.binding_uid:
         return Marks(labels, {})
-    binding = of_binding(propagation.template, propagation.binding_uid)
+    binding = of_binding(mark_values.template, mark_values.binding_uid)
     labels |= binding.labels
     annotations = dict(binding.annotations)
-    annotations[CONFLICT_RESOLUTION] = OVERWRITE if propagation.overwrites else _ABORT
+    annotations[CONFLICT_RESOLUTION] = OVERWRITE if mark_values.overwrites else _ABORT
     return Marks(labels, annotations)
 
 
-def propagated(template_object: KubeObject, propagation: Propagation) -> KubeObject:
+def propagated(template_object: KubeObject, mark_values: MarkValues) -> KubeObject:
     """Return a template's object for a cluster, with all labels and annotations that Karmada sets on it."""
-    claim, template = propagation.claim, propagation.template
+    claim, template = mark_values.claim, mark_values.template
     labels: Texts = {MANAGED: "true"}
     annotations: Texts = {
         WORK_NAME: work_name(template.kind, template.namespace, template.name),
-        WORK_NAMESPACE: work_namespace(propagation.cluster),
+        WORK_NAMESPACE: work_namespace(mark_values.cluster),
     }
-    if propagation.template_uid:
-        annotations[_TEMPLATE_UID] = propagation.template_uid
-        if propagation.binding_uid:
-            annotations[_TEMPLATE_GENERATION] = str(propagation.template_generation)
-    applied = [of_work(propagation)]
+    if mark_values.template_uid:
+        annotations[_TEMPLATE_UID] = mark_values.template_uid
+        if mark_values.binding_uid:
+            annotations[_TEMPLATE_GENERATION] = str(mark_values.template_generation)
+    applied = [of_work(mark_values)]
     if claim.policy is not None:
         applied.append(of_claim(claim.policy, claim.policy_id))
     for marks in applied:

@@ -66,8 +66,8 @@ class GroupClusters:
         self.is_apart = is_apart
         self._counts: Counter[str] = Counter()
         self._placed = 0
-        # A cache of ``others`` for bindings without clusters: thousands may be pending, with the same result.
-        self._others_of_new: tuple[str, ...] | None = None
+        # Cached ``restricting_clusters`` of bindings without clusters: thousands may be pending, with the same result.
+        self._restricting_of_new: tuple[str, ...] | None = None
         for clusters in members:
             self._counts.update(clusters)
             self._placed += bool(clusters)
@@ -87,24 +87,24 @@ class GroupClusters:
             if not self._counts[name]:
                 del self._counts[name]
         self._placed += bool(after) - bool(before)
-        self._others_of_new = None
+        self._restricting_of_new = None
 
     def restricts(self, own: AbstractSet[str]) -> bool:
         """Whether the group restricts a binding with the clusters ``own``: another of its bindings has clusters."""
         return self._placed > bool(own)
 
-    def others(self, own: AbstractSet[str]) -> tuple[str, ...]:
+    def restricting_clusters(self, own: AbstractSet[str]) -> tuple[str, ...]:
         """Return the clusters of the group's other bindings, sorted by name; one binding has the clusters ``own``.
 
         If ``is_apart``, these are the clusters of any other binding, otherwise only those that all others share.
         """
         if own:
-            return self._others(own)
-        if self._others_of_new is None:
-            self._others_of_new = self._others(own)
-        return self._others_of_new
+            return self._restricting(own)
+        if self._restricting_of_new is None:
+            self._restricting_of_new = self._restricting(own)
+        return self._restricting_of_new
 
-    def _others(self, own: AbstractSet[str]) -> tuple[str, ...]:
+    def _restricting(self, own: AbstractSet[str]) -> tuple[str, ...]:
         needed = 1 if self.is_apart else self._placed - bool(own)
         if not needed:
             return ()

@@ -83,7 +83,9 @@ class GroupIndex:
             known = self._groups.get(group)
             own = self._clusters(binding, group)
             if known is not None and known.restricts(own):
-                restrictions = restrictions.with_group(known.others(own), is_apart=group.is_apart)
+                restrictions = restrictions.with_group(
+                    known.restricting_clusters(own), is_apart=group.is_apart
+                )
         return restrictions
 
     def earlier_restrictions(self, binding: ObservedBinding, changes: int) -> list[GroupRestrictions]:

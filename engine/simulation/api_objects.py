@@ -36,11 +36,11 @@ def workload_object(
     state: MemberState,
     workload: Workload,
     manifest: KubeObject,
-    propagation: marks.Propagation | None = None,
+    mark_values: marks.MarkValues | None = None,
 ) -> KubeObject:
     """Return a workload as the member has it: the work's manifest with the member's replicas and status.
 
-    ``propagation`` has the labels and annotations that Karmada adds; None if the object gets none of them.
+    ``mark_values`` has the labels and annotations that Karmada adds; None if the object gets none of them.
     """
     ref = workload.ref
     metadata: Json = {
@@ -53,8 +53,8 @@ def workload_object(
     for name in ("labels", "annotations"):
         if texts := as_object(manifest.metadata.get(name)):
             metadata[name] = texts
-    if propagation is not None:
-        metadata = marks.propagated(KubeObject({"metadata": metadata}), propagation).metadata
+    if mark_values is not None:
+        metadata = marks.propagated(KubeObject({"metadata": metadata}), mark_values).metadata
     for name, texts in (("labels", workload.kept.labels), ("annotations", workload.kept.annotations)):
         if texts:
             metadata[name] = {**dict(texts), **object_at(metadata, name)}

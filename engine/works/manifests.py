@@ -113,7 +113,7 @@ class Renderer:
         positions = {
             (render_input.shard, render_input.offset)
             for render_input in missing
-            if federated_quotas.assigned(render_input.overrides) is None
+            if federated_quotas.assignment_ref(render_input.overrides) is None
         }
         templates_at = await self._templates(positions)
         rules = await self._rules_at(
@@ -177,7 +177,7 @@ def _render(render_input: RenderInput, template: bytes | None, rules_at: dict[in
         if any(index >= len(policy_rules) for index in ref.rules):
             return Rendered(fault=_MISSING)
         rules.append((ref, [policy_rules[index].overriders for index in ref.rules]))
-    if federated_quotas.assigned(render_input.overrides) is not None:
+    if federated_quotas.assignment_ref(render_input.overrides) is not None:
         ((_ref, (quota,)),) = rules
         return Rendered(manifest=bytes(quota), template=templates.read(quota))
     return Rendered(fault=_MISSING) if template is None else render(template, render_input, rules)

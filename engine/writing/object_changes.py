@@ -290,7 +290,7 @@ def live_object(target: Target, stored: StoredObject) -> KubeObject:
         return cluster_ips.with_cluster_ip(value)
     if value.type_meta == vocabulary.JOB:
         return job_selectors.shown(value)
-    return marks.of_policy(head.uid, value)
+    return marks.with_policy_marks(head.uid, value)
 
 
 def _generation(stored: StoredObject) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import structs
 
-from engine.domain.clusters import after, joined
+from engine.domain.clusters import joined, with_event
 from engine.karmada.default_tolerations import TolerationSeconds
 from engine.log import port
 from engine.writing import request_origins
@@ -118,7 +118,7 @@ def _changed(cluster: clusters.Cluster | None, mutated: Mutated) -> clusters.Clu
                 head = Head(0, 1, "", 0, "", CLUSTER_GROUP, "Cluster", event.name)
                 cluster = clusters.Cluster(name=event.name, head=head, spec=joined(event, 0))
             case _ if cluster is not None:
-                cluster = after(cluster, event, 0)
+                cluster = with_event(cluster, event, 0)
             case _:
                 pass
     return cluster

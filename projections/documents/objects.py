@@ -89,7 +89,7 @@ def object_document(
     metadata |= identity(row.uid, generation, row.created_ms, shown_number(row, binding, rebalancer))
     kind = _known_kind(row)
     if kind in marks.POLICY_IDS:
-        policy = marks.of_policy(row.uid, KubeObject(document))
+        policy = marks.with_policy_marks(row.uid, KubeObject(document))
         document, metadata = policy.document, policy.metadata
     if kind == "Namespace":
         namespace = as_namespace(KubeObject(document))

@@ -71,12 +71,12 @@ def dispatching_message(*, is_suspended: bool) -> str:
     return "Work is being dispatched to member clusters."
 
 
-def propagation(cluster: str, work: Work, template_uid: str, generation: int) -> marks.Propagation:
+def mark_values(cluster: str, work: Work, template_uid: str, generation: int) -> marks.MarkValues:
     """Return the facts that determine the labels and annotations of the object that a work contains.
 
     ``template_uid`` is empty if the template is deleted.
     """
-    return marks.Propagation(
+    return marks.MarkValues(
         template=work.template,
         cluster=cluster,
         claim=work.claim,
@@ -99,8 +99,8 @@ def work_object(
     ``template`` is None if it was deleted, and for the last document of a deleted work; the manifest then has only
     its kind and name. ``policies`` are the manifests of existing override policies.
     """
-    labels, annotations = marks.of_work(propagation(cluster, work, "", 0))
-    quota = federated_quotas.assigned(work.overrides)
+    labels, annotations = marks.of_work(mark_values(cluster, work, "", 0))
+    quota = federated_quotas.assignment_ref(work.overrides)
     if quota is None:
         manifest = object_in_cluster(cluster, work, template)
     else:
@@ -136,7 +136,7 @@ def object_in_cluster(cluster: str, work: Work, template: ObjectRow | None) -> K
     """Return the object of a work in its cluster, before overrides; without a template only its kind and name."""
     if template is None:
         return _head(work)
-    facts = propagation(cluster, work, template.uid, template.generation)
+    facts = mark_values(cluster, work, template.uid, template.generation)
     return marks.propagated(_manifest(work, template), facts)
 
 
@@ -151,7 +151,7 @@ def _assigned_quota(
     manifest = _head(work)
     if quota.rules[0] < len(quotas):
         manifest = KubeObject.from_json(quotas[quota.rules[0]][1])
-    return marks.propagated(manifest, propagation(cluster, work, "", 0))
+    return marks.propagated(manifest, mark_values(cluster, work, "", 0))
 
 
 def _owner(work: Work, template: ObjectRow | None) -> OwnerReference | None:
@@ -165,7 +165,7 @@ def _owner(work: Work, template: ObjectRow | None) -> OwnerReference | None:
 def _applied(work: Work, policies: Mapping[shapes.OverrideRef, bytes]) -> dict[str, str]:
     """Return the annotations with the work's overrides, in the order in which they are applied."""
     rules_by_annotation: dict[str, list[_AppliedRule]] = {}
-    for ref in work.overrides if federated_quotas.assigned(work.overrides) is None else ():
+    for ref in work.overrides if federated_quotas.assignment_ref(work.overrides) is None else ():
         for overriders in _overriders(ref, policies.get(ref, b"{}")):
             mark = APPLIED.get(ref.kind, "")
             rules_by_annotation.setdefault(mark, []).append(

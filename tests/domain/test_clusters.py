@@ -1,6 +1,6 @@
 """The fold of events about a cluster."""
 
-from engine.domain.clusters import Cluster, after, joined
+from engine.domain.clusters import Cluster, joined, with_event
 from events.clusters import (
     ClusterCondition,
     ClusterConditionsReported,
@@ -14,10 +14,10 @@ from events.clusters import (
 def test_first_request_to_leave_sets_the_time_even_if_that_is_unknown() -> None:
     cluster = Cluster(joined(ClusterJoined(name="member1"), 1))
     assert cluster.leaving_ms is None
-    leaving = after(cluster, ClusterLeaving(name="member1"), 0)
+    leaving = with_event(cluster, ClusterLeaving(name="member1"), 0)
     assert leaving.leaving_ms == 0
-    assert after(leaving, ClusterLeaving(name="member1"), 5).leaving_ms == 0
-    assert after(leaving, ClusterJoined(name="member1"), 6).leaving_ms == 0
+    assert with_event(leaving, ClusterLeaving(name="member1"), 5).leaving_ms == 0
+    assert with_event(leaving, ClusterJoined(name="member1"), 6).leaving_ms == 0
 
 
 def test_only_the_taint_with_this_key_and_effect_is_removed() -> None:
@@ -25,7 +25,7 @@ def test_only_the_taint_with_this_key_and_effect_is_removed() -> None:
     taints = tuple(Taint(key=key, effect=effect) for key, effect in names)
     cluster = Cluster(joined(ClusterJoined(name="member1", taints=taints), 1))
     for effect, remaining in (("NoExecute", (names[0], names[2])), ("", (names[2],))):
-        untainted = after(cluster, ClusterUntainted(name="member1", key="maintenance", effect=effect), 2)
+        untainted = with_event(cluster, ClusterUntainted(name="member1", key="maintenance", effect=effect), 2)
         assert tuple((taint.key, taint.effect) for taint in untainted.spec.taints) == remaining
 
 
@@ -38,7 +38,7 @@ def test_taint_keeps_its_own_time() -> None:
 def test_condition_keeps_its_time_until_its_status_changes() -> None:
     def reported(cluster: Cluster, status: str, at_ms: int, own_ms: int | None = None) -> Cluster:
         condition = ClusterCondition(type="Disk", status=status, last_transition_ms=own_ms)
-        return after(cluster, ClusterConditionsReported(name="member1", conditions=(condition,)), at_ms)
+        return with_event(cluster, ClusterConditionsReported(name="member1", conditions=(condition,)), at_ms)
 
     cluster = Cluster(joined(ClusterJoined(name="member1"), 1))
     times_ms: list[int | None] = []

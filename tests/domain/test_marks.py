@@ -30,7 +30,7 @@ def test_cluster_scoped_object_refers_to_its_cluster_binding() -> None:
     ref = shapes.WorkloadRef(api_version="rbac.authorization.k8s.io/v1", kind="ClusterRole", name="reader")
     propagated = marks.propagated(
         KubeObject({"metadata": {"name": "reader"}}),
-        marks.Propagation(template=ref, cluster="one", binding_uid="7"),
+        marks.MarkValues(template=ref, cluster="one", binding_uid="7"),
     )
     assert propagated.labels == {
         "karmada.io/managed": "true",
@@ -46,7 +46,7 @@ def test_overrides_change_no_marks_but_those_of_the_policy() -> None:
     claim = marks.Claim(shapes.PolicyRef(kind="PropagationPolicy", namespace="default", name="p"), "3")
     propagated = marks.propagated(
         KubeObject({"metadata": {"name": "web", "annotations": {"note": "a"}}}),
-        marks.Propagation(template=ref, cluster="one", binding_uid="7", claim=claim),
+        marks.MarkValues(template=ref, cluster="one", binding_uid="7", claim=claim),
     )
     overridden = propagated.with_metadata({"labels": {"app": "web"}, "annotations": {"team": "b"}})
     restored = marks.restored(overridden, propagated)

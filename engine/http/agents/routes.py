@@ -256,7 +256,7 @@ class _Agents:
         )
         made = await self._maker.render(source)
         message = await loop_share.apart(
-            len(made.manifest), work_feed.manifest_message, made, placed.propagation
+            len(made.manifest), work_feed.manifest_message, made, placed.mark_values
         )
         return _json(message)
 

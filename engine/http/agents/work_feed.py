@@ -221,8 +221,8 @@ def _digest(work: Work | works.WorkApplied) -> str:
     return hashlib.blake2b(differs, digest_size=8).hexdigest() if differs else ""
 
 
-def manifest_message(rendered: Rendered, propagation: marks.Propagation) -> messages.Manifest:
-    """Return the message with a rendered manifest, to which the labels and annotations of ``propagation`` are added.
+def manifest_message(rendered: Rendered, mark_values: marks.MarkValues) -> messages.Manifest:
+    """Return the message with a rendered manifest, to which the labels and annotations of ``mark_values`` are added.
 
     If rendering failed, the message has the ``fault`` and an empty manifest.
     """
@@ -230,6 +230,6 @@ def manifest_message(rendered: Rendered, propagation: marks.Propagation) -> mess
         return messages.Manifest(manifest=msgspec.Raw(rendered.manifest), fault=rendered.fault)
     value = KubeObject.from_json(rendered.manifest)
     return messages.Manifest(
-        manifest=marks.propagated(value, propagation).raw,
-        conflict_resolution="Overwrite" if propagation.overwrites else "Abort",
+        manifest=marks.propagated(value, mark_values).raw,
+        conflict_resolution="Overwrite" if mark_values.overwrites else "Abort",
     )

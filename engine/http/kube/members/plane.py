@@ -152,10 +152,10 @@ class MemberPlane(SnapshotPlane):
             if (workload.ref.api_version, workload.ref.kind) == (kept.api_version, kept.kind)
             and not workload.is_unmanaged
         ]
-        propagations = await self._propagations(workloads)
+        mark_values = await self._mark_values(workloads)
         values = [
             api_objects.workload_object(
-                state, workload, await self._manifest(workload), propagations.get(workload.key)
+                state, workload, await self._manifest(workload), mark_values.get(workload.key)
             )
             for workload in workloads
         ]
@@ -200,7 +200,7 @@ class MemberPlane(SnapshotPlane):
             raise LookupError(f"Kubernetes' own kind {plural} is missing in the catalogue")
         return resource
 
-    async def _propagations(self, workloads: list[Workload]) -> dict[str, marks.Propagation]:
+    async def _mark_values(self, workloads: list[Workload]) -> dict[str, marks.MarkValues]:
         """Return, by workload key, the data from which ``domain.marks`` derives a workload's labels and annotations.
 
         These are the labels and annotations that the control plane sets. Workloads that the control plane has
@@ -216,7 +216,7 @@ class MemberPlane(SnapshotPlane):
         # If the member runs a version of a work that the views do not have yet, wait for the views.
         if any(key not in placed or placed[key].version < known for key, known in versions_run.items()):
             placed = await self._reads.read(query)
-        return {key: result.propagation for key, result in placed.items()}
+        return {key: result.mark_values for key, result in placed.items()}
 
     async def _derived(self, state: MemberState, resource: Resource) -> Iterable[KubeObject]:
         """Return the objects of a kind that controllers of the member create."""
