@@ -151,7 +151,7 @@ def applied(
     if before is not None:
         result = _without_unowned(result, schema, before.fields, after)
     changes = _changes(content_by_path(current, schema), content_by_path(result, schema), write)
-    after = _taken(after, write.manager, changes, force=force)
+    after = _owners_after_write(after, write.manager, changes, force=force)
     # Drop empty values only now: until here, an applied null or empty value has an owner, and replaces the value of
     # another manager.
     result = stored(result)
@@ -191,7 +191,7 @@ def owners_after_update(live: KubeObject | None, new: KubeObject, schema: Schema
     before_it = content_by_path(earlier, schema)
     after_it = content_by_path(managed_fields.replaced(new, None).document, schema)
     changes = _changes(before_it, after_it, write)
-    owners = _taken(owners, write.manager, changes, force=True)
+    owners = _owners_after_write(owners, write.manager, changes, force=True)
     touched = (changes.added | changes.modified) - _UNOWNED
     before = owners.get(write.manager)
     kept = before.fields - changes.removed if before else NO_FIELDS
@@ -339,7 +339,7 @@ def _is_changed(old: object, new: object) -> bool:
     )
 
 
-def _taken(owners: Owners, writer: Manager, changes: _Changes, *, force: bool) -> Owners:
+def _owners_after_write(owners: Owners, writer: Manager, changes: _Changes, *, force: bool) -> Owners:
     """Return the owners after a write of ``writer``; raises ApplyConflictError for fields of others unless forced."""
     touched = changes.added | changes.modified
     conflicts = tuple(

@@ -83,9 +83,9 @@ def _roles() -> list[KubeObject]:
     ]
     return [
         _role("cluster-admin", everything),
-        _gathering("admin"),
-        _gathering("edit", "admin"),
-        _gathering("view", "edit"),
+        _aggregated_role("admin"),
+        _aggregated_role("edit", "admin"),
+        _aggregated_role("view", "edit"),
         _role("system:aggregate-to-admin", _admin(), "admin"),
         _role("system:aggregate-to-edit", _edit(), "edit"),
         _role("system:aggregate-to-view", _view(), "view"),
@@ -214,15 +214,15 @@ def _rule(verbs: Sequence[str], groups: Sequence[str], resources: Sequence[str])
     return Rule(verbs=tuple(verbs), groups=tuple(groups), resources=tuple(resources))
 
 
-def _role(name: str, rules: list[Rule], gathered_by: str = "") -> KubeObject:
+def _role(name: str, rules: list[Rule], aggregated_by: str = "") -> KubeObject:
     role = _object("ClusterRole", {"name": name}, {"rules": [parsing.shown(rule) for rule in rules]})
-    return role.with_metadata({"labels": {**role.labels, **_label(gathered_by)}}) if gathered_by else role
+    return role.with_metadata({"labels": {**role.labels, **_label(aggregated_by)}}) if aggregated_by else role
 
 
-def _gathering(name: str, gathered_by: str = "") -> KubeObject:
+def _aggregated_role(name: str, aggregated_by: str = "") -> KubeObject:
     """Return a ClusterRole that aggregates all roles with its aggregation label (``_label``)."""
     rule = {"clusterRoleSelectors": [{"matchLabels": _label(name)}]}
-    return _role(name, [], gathered_by).with_fields({"aggregationRule": rule})
+    return _role(name, [], aggregated_by).with_fields({"aggregationRule": rule})
 
 
 def _label(role: str) -> dict[str, str]:

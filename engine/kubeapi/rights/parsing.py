@@ -49,7 +49,7 @@ def role(value: KubeObject) -> Role:
         namespace=value.namespace if value.kind == "Role" else "",
         rules=rules(value),
         labels={name: text for name, text in value.labels.items() if isinstance(text, str)},
-        gathers=tuple(_gathers(value)),
+        aggregation_selectors=tuple(_aggregation_selectors(value)),
     )
 
 
@@ -112,7 +112,7 @@ def _subjects(value: KubeObject, namespace: str) -> Iterable[Subject]:
         yield Subject(kind=kind, name=as_text(subject.get("name")), namespace=subject_namespace)
 
 
-def _gathers(value: KubeObject) -> Iterable[LabelSelector]:
+def _aggregation_selectors(value: KubeObject) -> Iterable[LabelSelector]:
     for item in value.list_at("aggregationRule", "clusterRoleSelectors"):
         if as_object(item) is None:
             continue

@@ -104,7 +104,7 @@ class Rule(Struct, frozen=True, kw_only=True):
         accepted = (_ALL, act.whole, f"*/{act.part}") if act.part else (_ALL, act.whole)
         return any(resource in accepted for resource in self.resources)
 
-    def acts(self) -> Iterator["Rule"]:
+    def single_rules(self) -> Iterator["Rule"]:
         """Yield the rule split into rules with one verb, and with one path or one resource (and name) each."""
         for verb in self.verbs:
             for path in self.paths:
@@ -119,15 +119,15 @@ class Rule(Struct, frozen=True, kw_only=True):
 class Role(Struct, frozen=True, kw_only=True):
     """A Role, or a ClusterRole if it has no namespace.
 
-    ``gathers`` are the label selectors of an aggregated ClusterRole. Such a role also has the rules of all ClusterRoles
-    that a selector matches.
+    ``aggregation_selectors`` are the label selectors of an aggregated ClusterRole. Such a role also has the rules of
+    all ClusterRoles that a selector matches.
     """
 
     name: str
     namespace: str = ""
     rules: tuple[Rule, ...] = ()
     labels: Mapping[str, str] = {}
-    gathers: tuple[LabelSelector, ...] = ()
+    aggregation_selectors: tuple[LabelSelector, ...] = ()
 
 
 class Subject(Struct, frozen=True, kw_only=True):
@@ -196,7 +196,7 @@ class Rights:
 
     def __init__(self, roles: Iterable[Role], bindings: Iterable[Binding]) -> None:
         by_name = {(role.namespace, role.name): role for role in roles}
-        self._roles = {key: _gathered(role, list(by_name.values())) for key, role in by_name.items()}
+        self._roles = {key: _aggregated_rules(role, list(by_name.values())) for key, role in by_name.items()}
         self._bound: dict[str, list[Binding]] = {}
         for binding in sorted(bindings, key=lambda item: (item.namespace, item.name)):
             self._bound.setdefault(binding.namespace, []).append(binding)
@@ -239,7 +239,10 @@ class Rights:
             return []
         owned = [granted.rule for granted in self.grants(user, namespace)]
         return [
-            part for rule in rules for part in rule.acts() if not any(_covers(own, part) for own in owned)
+            part
+            for rule in rules
+            for part in rule.single_rules()
+            if not any(_covers(own, part) for own in owned)
         ]
 
 
@@ -252,15 +255,15 @@ def service_account_groups(namespace: str) -> tuple[str, ...]:
     return ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED)
 
 
-def _gathered(role: Role, roles: Sequence[Role]) -> tuple[Rule, ...]:
+def _aggregated_rules(role: Role, roles: Sequence[Role]) -> tuple[Rule, ...]:
     """Return the rules of a role and, transitively, of the ClusterRoles that it aggregates."""
     result: dict[Rule, None] = {}
     seen: set[str] = set()
     waiting = [role]
     while waiting:
-        gathering = waiting.pop()
-        result.update(dict.fromkeys(gathering.rules))
-        for selector in gathering.gathers:
+        aggregating = waiting.pop()
+        result.update(dict.fromkeys(aggregating.rules))
+        for selector in aggregating.aggregation_selectors:
             for other in roles:
                 if selector.matches(other.labels) and not other.namespace and other.name not in seen:
                     seen.add(other.name)
@@ -269,7 +272,7 @@ def _gathered(role: Role, roles: Sequence[Role]) -> tuple[Rule, ...]:
 
 
 def _covers(own: Rule, part: Rule) -> bool:
-    """Whether ``own`` allows everything that ``part`` allows; ``part`` is an item of ``Rule.acts``."""
+    """Whether ``own`` allows everything that ``part`` allows; ``part`` is an item of ``Rule.single_rules``."""
     if not _names(own.verbs, part.verbs[0]):
         return False
     if part.paths:

@@ -17,7 +17,7 @@ from events.kube_objects import KubeObject
 
 _PRIORITY_MAX: Final = 1_000_000_000
 
-_OF_ALL: Final[Mapping[str, tuple[str, ...]]] = {
+_BOUNDED_COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
     "DaemonSet": (),
     "Deployment": ("updatedReplicas", "readyReplicas", "availableReplicas"),
     "ReplicaSet": ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"),
@@ -317,12 +317,12 @@ def priority_class(value: KubeObject, live: KubeObject | None) -> Iterator[Cause
 
 def status_faults(resource: Resource, status: Json) -> Iterator[Cause]:
     """Yield the errors of a status; none for kinds outside apps/v1."""
-    if resource.group != "apps" or resource.kind not in _OF_ALL:
+    if resource.group != "apps" or resource.kind not in _BOUNDED_COUNTS:
         return
     for name, field in named(f"apps.{resource.kind}Status").fields.items():
         if isinstance(field.schema, Scalar) and field.schema.form == "int":
             yield from words.not_negative(status, name, "status")
-    counts = _OF_ALL[resource.kind]
+    counts = _BOUNDED_COUNTS[resource.kind]
     for name in counts:
         if _count(status, name) > _count(status, "replicas"):
             detail = "cannot be greater than status.replicas"
