@@ -52,7 +52,7 @@ def audit(
         overrides={ref: spec for ref, spec in specs.items() if ref.kind in override_policies.KINDS},
         tolerated=TolerationSeconds(not_ready=toleration_default, unreachable=toleration_default),
     )
-    location = log_checkpoint.place_of(log, server)
+    location = log_checkpoint.location_of(log, server)
     with log_verify.proof_progress(location, next_commands.check_log()) as show:
         _check_recorded(location, changed)
         result = proofs.audit(

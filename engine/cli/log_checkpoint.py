@@ -80,7 +80,7 @@ def _check_destination(where: str) -> None:
             raise failures.usage(str(error), "name a file, or kafka://host:port") from None
 
 
-def place_of(log: str, server: options.Server) -> log_locations.LogLocation:
+def location_of(log: str, server: options.Server) -> log_locations.LogLocation:
     """Return the location of ``log``; if empty, of the data directory's log. Raises Failure if there is no log."""
     where = log or str(server.data or server_location.default_directory())
     with failures.convert(port.LogError, "name a log: --log DIRECTORY, FILE or kafka://host:port"):
@@ -134,7 +134,7 @@ def checkpoint(
 ) -> int:
     signer = read_private_key(key)
     _check_destination(to)
-    log_location = place_of(log, server)
+    log_location = location_of(log, server)
     verify = "log verify --checkpoint FILE --public-key FILE"
     remedy = next_commands.hint("see what differs", verify, next_commands.LOG)
     with (

@@ -65,7 +65,7 @@ def export(  # noqa: PLR0913  # the options of a command
         failures.convert(OSError, "choose another directory", where=directory),
         output.clear_progress_after(),
     ):
-        manifest = asyncio.run(_export(log_checkpoint.place_of(log, server), directory, form, filters))
+        manifest = asyncio.run(_export(log_checkpoint.location_of(log, server), directory, form, filters))
     if server.json:
         output.json(manifest)
     else:

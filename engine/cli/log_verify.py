@@ -62,7 +62,7 @@ def verify(  # noqa: PLR0913  # the options of a command
             "--views needs the server's directory", "use it without other options than --data"
         )
     if is_direct:
-        log_location = log_checkpoint.place_of(log, server)
+        log_location = log_checkpoint.location_of(log, server)
         scope = verification.Scope(first=first, last=last)
         report = _verified(log_location, scope, expected, since_snapshot=since_snapshot, processes=processes)
     else:

@@ -43,7 +43,7 @@ def live_state(kubeconfig: Path, context: str, as_of: str) -> states.State:
 
 def recorded_state(log: str, server: options.Server, as_of: str) -> states.State:
     """Read an observed control plane from ``log``, or from the log in the server's data directory; raises Failure."""
-    log_location = log_checkpoint.place_of(log, server)
+    log_location = log_checkpoint.location_of(log, server)
     with failures.convert(port.LogError, next_commands.check_log()):
         state = asyncio.run(_of_log(log_location, as_of))
     if state is None:

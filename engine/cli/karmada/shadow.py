@@ -35,7 +35,7 @@ _EXAMPLES_SHOWN: Final = 5
 def report(*, log: log_checkpoint.LogOption = "", server: options.Server = options.SERVER) -> int:
     """Count the decisions by verdict, and show the newest that differ."""
     with failures.convert(port.LogError, next_commands.check_log()):
-        compared = asyncio.run(_read(log_checkpoint.place_of(log, server)))
+        compared = asyncio.run(_read(log_checkpoint.location_of(log, server)))
     server.show(compared, _show)
     return failures.DIFFERENT if compared.verdicts[shadow.UNEXPLAINED] else failures.OK
 
@@ -54,7 +54,9 @@ def explain(
     kind, name = set_properties.split(kind, name)
     namespace, bound = keys.split(server_reads.key_of(server_reads.kind_of(kind), scope.namespace, name))
     with failures.convert(port.LogError, next_commands.check_log()):
-        explained, is_ours = asyncio.run(_explained(log_checkpoint.place_of(log, server), namespace, bound))
+        explained, is_ours = asyncio.run(
+            _explained(log_checkpoint.location_of(log, server), namespace, bound)
+        )
     if explained is None:
         where = f" in {namespace}" if namespace else ""
         words = f"timeline {kind} {name}{next_commands.namespace(namespace)}"
