@@ -105,20 +105,20 @@ async def answer(reads: ReadSide, write_api: WriteApi, directory: Path) -> None:
         await asyncio.sleep(_REQUESTS_SECONDS)
 
 
-async def _publish(write_api: WriteApi, own: Keys, instead: str) -> str:
+async def _publish(write_api: WriteApi, own: Keys, replaced_fingerprint: str) -> str:
     """Publish ``own`` keys as ``_Publication`` does; return the fingerprint that is published afterwards."""
-    outcome = await _change(write_api, rights_checks.KEYS, _Publication(own, instead))
+    outcome = await _change(write_api, rights_checks.KEYS, _Publication(own, replaced_fingerprint))
     return str(_data(outcome).get("fingerprint"))
 
 
 class _Publication(Struct, frozen=True):
-    """Publish ``own`` keys if no keys are published, or to replace keys with the fingerprint ``instead``."""
+    """Publish ``own`` keys if no keys are published, or to replace those with ``replaced_fingerprint``."""
 
     own: Keys
-    instead: str
+    replaced_fingerprint: str
 
     def apply(self, live: KubeObject | None) -> Edited:
-        if live is not None and _data(live).get("fingerprint") not in ("", None, self.instead):
+        if live is not None and _data(live).get("fingerprint") not in ("", None, self.replaced_fingerprint):
             return Edited(live)
         data: Json = {"fingerprint": self.own.fingerprint, "authority": self.own.certificate}
         return Edited(_object(rights_checks.KEYS, data, live))
