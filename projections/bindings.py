@@ -249,7 +249,7 @@ def _columns(binding: Binding) -> Row:
     binding.claim = shared(binding.claim)
     binding.clusters = shared(binding.clusters)
     binding.applied = shared(binding.applied)
-    return binding.number, on(binding), binding.condition
+    return binding.number, searchable_clusters(binding), binding.condition
 
 
 def _rendered_by(binding: Binding) -> tuple[str, bool]:
@@ -292,7 +292,7 @@ def _schedule(
         binding.scheduled_ms = at_ms
 
 
-def on(binding: Binding) -> str:
+def searchable_clusters(binding: Binding) -> str:
     """Return the binding's clusters as searchable text: ``,member1,member2,``.
 
     Clusters where the template runs only because other bindings need it come last.
