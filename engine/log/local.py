@@ -22,7 +22,7 @@ class LocalLog:
     def last_number(self) -> int:
         return self._end.number
 
-    async def level(self) -> None:
+    async def wait_current(self) -> None:
         """Return at once: this process knows all records."""
 
     def change_count(self) -> int:

@@ -63,7 +63,7 @@ class OutcomeUnknownError(LogError):
     """An append has an unknown outcome; read the log to determine it before continuing."""
 
 
-def behind(batch: Sequence[StoredRecord], end: int) -> int:
+def offset_after(batch: Sequence[StoredRecord], end: int) -> int:
     """Return the offset after a batch, from which to continue reading up to ``end``.
 
     An empty batch means that only control records of the brokers are left before ``end``.
@@ -88,8 +88,8 @@ class Partitions(Protocol):
         """Return at most ``limit`` records of a partition from offset ``start`` on, in order.
 
         If their values exceed about ``READ_BYTES_MAX``, fewer records are returned, but at least one. Offsets have
-        gaps, so the result may be empty even before the end of the partition (see ``behind``). Raises LogCutError if
-        the records at ``start`` have been deleted.
+        gaps, so the result may be empty even before the end of the partition (see ``offset_after``). Raises LogCutError
+        if the records at ``start`` have been deleted.
         """
         ...
 
@@ -109,7 +109,7 @@ class Log(Partitions, Protocol):
         """Return the end of each partition as far as this process knows."""
         ...
 
-    async def level(self) -> None:
+    async def wait_current(self) -> None:
         """Return when ``ends`` covers everything that any process appended before the call.
 
         Raises UnnumberedError if this process assigns no numbers and no other process does so in time.

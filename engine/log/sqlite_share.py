@@ -61,7 +61,7 @@ class Share:
             if slot in self._checked:
                 checked.append(row)
         sqlite_table.check(checked)
-        passed = {sqlite_table.place_of(slot): end for slot, end in ends.items()}
+        passed = {sqlite_table.partition_of_slot(slot): end for slot, end in ends.items()}
         return Portion(sqlite_table.stored(selected), len(rows), rows[-1][0] if rows else after, passed)
 
     def may_be_output(self, packed: bytes) -> bool:

@@ -213,7 +213,7 @@ def slot_of(topic: str, partition: int) -> int:
     return index * _PARTITIONS_MAX + partition
 
 
-def place_of(slot: int) -> tuple[str, int]:
+def partition_of_slot(slot: int) -> tuple[str, int]:
     """Return the topic and the partition for a value of the column ``slot``."""
     return _NAMES[slot // _PARTITIONS_MAX], slot % _PARTITIONS_MAX
 
@@ -271,7 +271,7 @@ def rows_by_number(connection: sqlite3.Connection, after: int, limit: int) -> li
 def ends(connection: sqlite3.Connection) -> dict[tuple[str, int], int]:
     """Return the end of each partition; ignores records of unknown partitions, which reads report."""
     rows: list[tuple[int, int]] = connection.execute(_ENDS).fetchall()
-    return {place_of(slot): end for slot, end in rows if _is_slot(slot)}
+    return {partition_of_slot(slot): end for slot, end in rows if _is_slot(slot)}
 
 
 def _select(connection: sqlite3.Connection, statement: str, where: tuple[int, ...]) -> list[Row]:

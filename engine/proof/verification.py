@@ -72,7 +72,7 @@ async def verify(
     origins = RecordOrigins(until, scope.shards, starts)
     try:
         # Wait until outputs of the last steps have numbers: they may get them later than the steps.
-        await log.level()
+        await log.wait_current()
     except port.UnnumberedError as error:
         origins.unnumbered = str(error)
     after = 0 if snapshot is None else await _number_of(log, snapshot, scope.shards)

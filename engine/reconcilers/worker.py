@@ -291,8 +291,8 @@ class Worker:
             link_ends.get((topics.LINKS, fold.state.shard), 0) > fold.ends[topics.LINKS]
             for fold in self.folds
         ):
-            # Only after the links' ends were sampled: ``level`` brings all other ends up to date.
-            await self._log.level()
+            # Only after the links' ends were sampled: ``wait_current`` brings all other ends up to date.
+            await self._log.wait_current()
             ends = dict(self._log.ends()) | link_ends
         return ends
 

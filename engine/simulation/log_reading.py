@@ -81,7 +81,7 @@ class ValidWorks:
                 for record in batch:
                     if record.headers.get("ce_type") == catalogue.STEP_TAKEN and self._take(chain, record):
                         works_due += self._take_due(shard)
-                self._ends[shard] = port.behind(batch, end)
+                self._ends[shard] = port.offset_after(batch, end)
                 await asyncio.sleep(0)  # let other tasks run: after a restart this reads all steps
         while len(self._outputs.awaited) > _AWAITED_MAX:
             del self._outputs.awaited[next(iter(self._outputs.awaited))]

@@ -300,7 +300,7 @@ class Members:
             await self._apply(
                 self._for_running_members([record for record in batch if self._valid_works.judge(record)])
             )
-            self._taken[partition] = port.behind(batch, end)
+            self._taken[partition] = port.offset_after(batch, end)
             await asyncio.sleep(0)
 
     def _for_running_members(self, batch: Iterable[StoredRecord]) -> list[StoredRecord]:
@@ -318,7 +318,7 @@ class Members:
             await self._apply(
                 [record for record in batch if record.key == name and self._valid_works.is_valid(record)]
             )
-            offset = port.behind(batch, end)
+            offset = port.offset_after(batch, end)
             await asyncio.sleep(0)
         del self._missed_from[name]
 
@@ -355,7 +355,7 @@ class Members:
                     if (write := log_reading.undecoded_write_in(record)) is not None:
                         await self._unrestored.restore_all(self._states, [record.key], self._clock_ms())
                         self._writes.add(record.key, write)
-            self._clusters_taken = port.behind(batch, end)
+            self._clusters_taken = port.offset_after(batch, end)
 
     def _follow_cluster(self, state: MemberState, record: StoredRecord) -> None:
         if attributes.get(record, "type") not in _FOLLOWED:

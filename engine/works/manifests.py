@@ -164,7 +164,7 @@ class Renderer:
         """
         records = await template_loading.read_at(self._log, topic, partition, offsets)
         if len(records) < len(offsets):
-            await self._log.level()
+            await self._log.wait_current()
             records = await template_loading.read_at(self._log, topic, partition, offsets)
         read = {offset: codec.event_of(record) for offset, record in records.items()}
         return {offset: event for offset, event in read.items() if event is not None}

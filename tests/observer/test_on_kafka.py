@@ -24,5 +24,5 @@ async def test_observations_are_numbered_and_continued(kafka: str) -> None:
                 appended = await versions(log)
                 assert len(appended) == len(set(appended))
     async with numbered_log.opened(address) as log:
-        await log.level()
+        await log.wait_current()
         assert log.last_number() >= len(await observed(log))

@@ -52,7 +52,7 @@ class GrowingLog(local.MemoryLog):
     async def read_all(self, after: int, limit: int) -> list[StoredRecord]:
         return await super().read_all(after, min(limit, self.last_number() - after))
 
-    async def level(self) -> None:
+    async def wait_current(self) -> None:
         if self._refusal:
             raise port.UnnumberedError(self._refusal)
         self._numbered = super().last_number()

@@ -57,7 +57,7 @@ async def working(address: Address) -> AsyncGenerator[Worker]:
 async def verified(address: Address) -> int:
     """Run ``log verify``; fail on findings, and return the number of steps."""
     async with numbered_log.opened(address) as log:
-        await log.level()
+        await log.wait_current()
         report = await verification.verify(log)
     assert (report.findings, report.differences) == ([], [])
     return report.steps

@@ -68,7 +68,7 @@ async def answered_s(log: port.Log, name: str, before_s: float | None = None) ->
 
 
 async def assert_nothing_is_lost_or_doubled(log: port.NumberedLog, writers: list[Appending]) -> None:
-    await log.level()
+    await log.wait_current()
     counts = Counter(record.headers["ce_id"] for record in await log.read_all(0, 1_000_000))
     assert [event_id for event_id, count in counts.items() if count > 1] == []
     acknowledged = {

@@ -36,7 +36,7 @@ async def test_records_deleted_before_they_were_read_are_reported_missing(kafka:
     await log.append([spec_record(f"before {partition}", partition) for partition in (CUT, OTHER)])
     running = asyncio.create_task(log.run())
     try:
-        await level(log)
+        await wait_current(log)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         # No consumer reads the next records. The client may have fetched some of them ahead, but not all.
@@ -66,9 +66,9 @@ async def test_records_deleted_before_they_were_read_are_reported_missing(kafka:
         await log.aclose()
 
 
-async def level(log: partition_followers.FollowedLog) -> None:
+async def wait_current(log: partition_followers.FollowedLog) -> None:
     async with asyncio.timeout(WAIT_S):
-        await log.level()
+        await log.wait_current()
 
 
 async def begin(address: Address) -> int:

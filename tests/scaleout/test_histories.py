@@ -53,7 +53,7 @@ _PLACES: Final = ("resourceVersion", "number", "position", "offset")
 _encode: Final = msgspec.json.Encoder(order="sorted", enc_hook=document_of).encode
 
 Appended = list[records.Record]
-Level = Callable[[], Awaitable[None]]
+WaitCurrent = Callable[[], Awaitable[None]]
 
 
 class Clock:
@@ -81,14 +81,14 @@ async def inputs(seed: int) -> list[Appended]:
 
 
 async def append_history(
-    log: port.Log, worker: Worker, clock: Clock, history: Sequence[Appended], level: Level
+    log: port.Log, worker: Worker, clock: Clock, history: Sequence[Appended], wait_current: WaitCurrent
 ) -> None:
     """Append a history to a log in parts; after each part time passes and the worker decides."""
     await worker.recover()
     for part in history:
         await log.append(part)
         for _ in range(_TURNS_MAX):
-            await level()
+            await wait_current()
             due_ms = worker.next_timer_ms()
             if not worker.is_behind() and (due_ms is None or due_ms > clock()):
                 break
@@ -98,7 +98,9 @@ async def append_history(
 
 
 @asynccontextmanager
-async def visibility_waits(address: Address, log: partition_followers.FollowedLog) -> AsyncGenerator[Level]:
+async def visibility_waits(
+    address: Address, log: partition_followers.FollowedLog
+) -> AsyncGenerator[WaitCurrent]:
     """Yield a function that waits until all appended records are visible.
 
     Brokers show a transaction in one partition before they show it in another; a history cut there would
@@ -118,14 +120,14 @@ async def visibility_waits(address: Address, log: partition_followers.FollowedLo
             partitions[partition]: end for partition, end in written.items()
         }
 
-    async def level() -> None:
+    async def wait_current() -> None:
         # Visibility can only be polled.
         while not await is_shown():  # noqa: ASYNC110
             await asyncio.sleep(_POLL_S)
-        await log.level()
+        await log.wait_current()
 
     try:
-        yield level
+        yield wait_current
     finally:
         await consumer.stop()
 
@@ -203,22 +205,22 @@ async def test_history_ends_on_kafka_as_on_sqlite(seed: int, kafka: str, tmp_pat
     sqlite_log, clock = await SqliteLog.open(tmp_path, synchronous="OFF"), Clock()
     try:
         sqlite_worker = Worker(sqlite_log, clock)
-        await append_history(sqlite_log, sqlite_worker, clock, history, sqlite_log.level)
+        await append_history(sqlite_log, sqlite_worker, clock, history, sqlite_log.wait_current)
         assert (await verification.verify(sqlite_log)).is_clean
         views = await shown(sqlite_log)
     finally:
         await sqlite_log.aclose()
 
     address = await prepared(kafka)
-    async with owned(address) as (shards, kafka_log), visibility_waits(address, kafka_log) as level:
+    async with owned(address) as (shards, kafka_log), visibility_waits(address, kafka_log) as wait_current:
         clock = Clock()
         other = Worker(kafka_log, clock, owner=shards)
-        await append_history(kafka_log, other, clock, history, level)
+        await append_history(kafka_log, other, clock, history, wait_current)
 
         assert ends(other) == ends(sqlite_worker)
         assert ends(sqlite_worker)
     async with numbered_log.opened(address) as log:
-        await log.level()
+        await log.wait_current()
         assert (await verification.verify(log)).is_clean
         assert await shown(log) == views
         assert views["list_objects"]

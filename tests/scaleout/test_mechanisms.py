@@ -87,7 +87,7 @@ async def until_read(log: partition_followers.FollowedLog, number: int) -> None:
     """Wait until this step is visible: a transaction is committed shortly before its records are visible."""
     async with asyncio.timeout(LOST_S):
         while True:
-            await log.level()
+            await log.wait_current()
             decoded = [codec.decode(record) for record in await log.read(names.DECISIONS, SHARD, 0, 1_000)]
             steps = [event.data for event in decoded if isinstance(event, codec.Decoded)]
             if any(isinstance(step, decisions.StepTaken) and step.number == number for step in steps):
@@ -165,7 +165,7 @@ async def test_takeover_waits_for_steps_that_an_open_transaction_hides(address: 
             await log.append(
                 [log_records.record(POLICY), log_records.record(inputs.deployment("foo"), key=KEY)]
             )
-            await log.level()
+            await log.wait_current()
             turn = asyncio.create_task(worker.turn())
             async with asyncio.timeout(LOST_S):
                 while (await other_log.written([slot]))[slot] == foreign_end:  # noqa: ASYNC110  # brokers do not signal it
@@ -197,7 +197,7 @@ async def test_committed_step_that_a_broker_left_open_counts_after_the_takeover(
             await log.append(
                 [log_records.record(POLICY), log_records.record(inputs.deployment("foo"), key=KEY)]
             )
-            await log.level()
+            await log.wait_current()
             await leave_open(address, await next_step(address))
 
             slots = [(names.DECISIONS, SHARD), (names.REJECTIONS, 0)]
@@ -240,7 +240,7 @@ async def test_output_that_a_broker_left_open_is_ended_by_its_owner(
                     await worker.turn()
                     await asyncio.sleep(0.2)
             await log.append([log_records.record(inputs.deployment("foo"), key=KEY)])
-            await log.level()
+            await log.wait_current()
             await worker.turn()
 
 
@@ -251,7 +251,7 @@ async def test_idle_owner_ends_a_step_that_a_broker_left_open(
     async with owner(address) as (worker, shards, log):
         await worker.recover()
         await log.append([log_records.record(POLICY), log_records.record(inputs.deployment("foo"), key=KEY)])
-        await log.level()
+        await log.wait_current()
         producer = shards._owned[SHARD].producer  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         with monkeypatch.context() as patches:
             patches.setattr(producer, "commit_transaction", committing_for_the_client_only(producer))
@@ -344,7 +344,7 @@ async def test_fold_alone_accepts_the_first_rival_and_the_owner_notices(address:
     ):
         await worker.recover()
         await log.append([log_records.record(POLICY), log_records.record(inputs.deployment("foo"), key=KEY)])
-        await log.level()
+        await log.wait_current()
         await worker.turn()
 
         await until_read(rival_log, 2)
@@ -370,15 +370,15 @@ async def test_fold_alone_ignores_a_late_rival(address: Address) -> None:
         await other.recover()
         await worker.recover()
         await log.append([log_records.record(POLICY), log_records.record(inputs.deployment("foo"), key=KEY)])
-        await log.level()
+        await log.wait_current()
         await worker.turn()
 
         # The rival does not check for foreign steps, and decides the same template again.
-        await rival_log.level()
+        await rival_log.wait_current()
         await other.turn()
         await asyncio.sleep(LOOK_S)
         await log.append([log_records.record(inputs.deployment("foo", 5), key=KEY)])
-        await log.level()
+        await log.wait_current()
         await worker.turn()
 
         assert shards.fences == 0

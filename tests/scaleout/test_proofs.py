@@ -26,9 +26,9 @@ async def test_log_on_kafka_is_proved_and_contains_its_checkpoints(kafka: str) -
         await replica.append([written(joined("member1"), "m"), written(policy("p", on("member1")), "p")])
         for number in range(3):
             await replica.append([written(deployment(f"web{number}", 2), f"d{number}")])
-            await log.level()
+            await log.wait_current()
             await settle(working)
-            await replica.level()
+            await replica.wait_current()
             async with checkpoint_signing.sink(where) as sink:
                 assert await checkpoint_signing.extend(replica, sink, key, clock_ms())
         async with checkpoint_signing.sink(where) as sink:

@@ -25,12 +25,12 @@ async def test_next_owner_reads_only_records_since_the_snapshot_and_decides_the_
             await settle(first)
             await replica.append([written(joined("member1"), "m"), written(policy("p", on("member1")), "p")])
             await replica.append([written(deployment(f"web{n}", 2), f"d{n}") for n in range(COUNT)])
-            await log.level()
+            await log.wait_current()
             await settle(first)
             await first.store_snapshot()
             late = [written(deployment(f"late{n}", 2), f"l{n}") for n in range(10)]
             await replica.append(late)
-            await log.level()
+            await log.wait_current()
             await settle(first)
             known = {
                 key: binding.clusters for fold in first.folds for key, binding in fold.state.bindings.items()
@@ -45,7 +45,7 @@ async def test_next_owner_reads_only_records_since_the_snapshot_and_decides_the_
             # again.
             assert len(known) == COUNT + 10
             assert tail.count < COUNT
-        await replica.level()
+        await replica.wait_current()
         assert (await verification.verify(replica)).is_clean
 
 
@@ -54,7 +54,7 @@ async def test_released_shard_is_no_longer_followed_and_does_not_disturb_the_oth
     async with logs.owned(address) as (shards, log):
         await shards.own([0, 1])
         await log.append([spec_record(shard) for shard in (0, 1)])
-        await log.level()
+        await log.wait_current()
         assert {slot for slot in log.ends() if slot[0] == topics.SPECS} == {
             (topics.SPECS, 0),
             (topics.SPECS, 1),
@@ -63,7 +63,7 @@ async def test_released_shard_is_no_longer_followed_and_does_not_disturb_the_oth
         await shards.release([0])
 
         await log.append([spec_record(shard) for shard in (0, 1)])
-        await log.level()
+        await log.wait_current()
         assert {slot: end for slot, end in log.ends().items() if slot[0] == topics.SPECS} == {
             (topics.SPECS, 1): 2
         }
@@ -74,7 +74,7 @@ async def test_owner_that_takes_a_shard_back_reads_no_records_that_were_deleted_
     async with logs.owned(address) as (shards, log):
         await shards.own([0])
         await log.append([spec_record(0)])
-        await log.level()
+        await log.wait_current()
         assert len(await log.read(topics.SPECS, 0, 0, 10)) == 1
         await shards.release([0])
         await retention.delete_records(kafka, address.topic(topics.SPECS), 0)

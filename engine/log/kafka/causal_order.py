@@ -110,21 +110,21 @@ class Ordering:
         self._log = log
         self._queues: dict[Slot, _Queue] = {}
         self._steps: dict[str, int] = {}
-        self._doubts: dict[Slot, _BlockingRecord] = {}
+        self._blocking_records: dict[Slot, _BlockingRecord] = {}
 
     async def plan(self, numbered: Callable[[Slot], int]) -> list[OffsetRange]:
         """Return the ranges to number next, in order; ``numbered`` returns a partition's first offset without a number.
 
         Raises LogError or KafkaError if the brokers do not answer.
         """
-        needed = sorted({slot for doubt in self._doubts.values() for slot in doubt.written})
+        needed = sorted({slot for blocking in self._blocking_records.values() for slot in blocking.written})
         passed = await self._log.passed(needed)
         # Read the ends only after the ``passed`` offsets: the scan then includes all records before these offsets.
         ends = {slot: end for slot, end in self._log.ends().items() if slot[0] in ORDER}
         start = {slot: numbered(slot) for slot in ends}
         for slot, end in ends.items():
             await self._scan(slot, start[slot], end)
-        attempt = _Plan(self._queues, self._steps, self._doubts, start, passed, ends)
+        attempt = _Plan(self._queues, self._steps, self._blocking_records, start, passed, ends)
         stretches = attempt.ranges()
         await self._query_causes(attempt)
         return stretches
@@ -159,12 +159,12 @@ class Ordering:
     async def _query_causes(self, attempt: "_Plan") -> None:
         """For each newly waiting record, query the written ends of its causes' partitions (see ``_BlockingRecord``)."""
         waiting = attempt.waiting()
-        self._doubts = {
-            slot: doubt
-            for slot, doubt in self._doubts.items()
-            if slot in waiting and waiting[slot].offset == doubt.offset
+        self._blocking_records = {
+            slot: blocking
+            for slot, blocking in self._blocking_records.items()
+            if slot in waiting and waiting[slot].offset == blocking.offset
         }
-        new = {slot: front for slot, front in waiting.items() if slot not in self._doubts}
+        new = {slot: front for slot, front in waiting.items() if slot not in self._blocking_records}
         if not new:
             return
         slots = sorted({need.slot for front in new.values() for need in front.needs})
@@ -172,7 +172,7 @@ class Ordering:
         # it was committed, so the queried ends include them.
         written = dict(await self._log.written(slots))
         for slot, front in new.items():
-            self._doubts[slot] = _BlockingRecord(
+            self._blocking_records[slot] = _BlockingRecord(
                 front.offset, {need.slot: written[need.slot] for need in front.needs}
             )
 
@@ -184,14 +184,14 @@ class _Plan:
         self,
         queues: Mapping[Slot, _Queue],
         steps: Mapping[str, int],
-        doubts: Mapping[Slot, _BlockingRecord],
+        blocking_records: Mapping[Slot, _BlockingRecord],
         start: Mapping[Slot, int],
         passed: Mapping[Slot, int],
         ends: Mapping[Slot, int],
     ) -> None:
         self._queues = queues
         self._steps = steps
-        self._doubts = doubts
+        self._blocking_records = blocking_records
         self._at = dict(start)
         self._next = dict.fromkeys(start, 0)
         self._passed = passed
@@ -230,8 +230,8 @@ class _Plan:
 
     def _missing(self, slot: Slot, front: _Waiting) -> Need | None:
         """Return the first cause that has no number but exists or may exist; None if the record need not wait."""
-        doubt = self._doubts.get(slot)
-        written = doubt.written if doubt is not None and doubt.offset == front.offset else _NOT_ASKED
+        blocking = self._blocking_records.get(slot)
+        written = blocking.written if blocking is not None and blocking.offset == front.offset else _NOT_ASKED
         return next((need for need in front.needs if not self._is_met(need, written.get(need.slot))), None)
 
     def _is_met(self, need: Need, written: int | None) -> bool:

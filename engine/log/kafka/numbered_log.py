@@ -44,7 +44,7 @@ _UNNUMBERED_S: Final = 5.0
 """Seconds that a replica which does not extend the sequence waits for another one to do so."""
 
 _READ: Final = 2_000
-_PUT_AWAY: Final = 8_192
+_EXTENTS_PER_WRITE: Final = 8_192
 """When so many extents are only in memory, ``_advance`` writes them to the replica's extent file."""
 
 _ID_BYTES: Final = 6
@@ -62,7 +62,7 @@ class KafkaLog:
         self._address = address
         self._followed = partition_followers.FollowedLog(address)
         self._extends = extends
-        self._by = secrets.token_hex(_ID_BYTES)
+        self._replica_id = secrets.token_hex(_ID_BYTES)
         self._path = None if directory is None else directory / extents.FILE
         self._extent_file: extents.ExtentFile | None = None
         self._sequence = sequence.Sequence()
@@ -125,12 +125,12 @@ class KafkaLog:
     def ends(self) -> port.Ends:
         return self._visible
 
-    async def level(self) -> None:
+    async def wait_current(self) -> None:
         """Return when everything appended before the call has numbers and is visible here.
 
         Raises UnnumberedError if this replica does not extend the sequence and no other one does.
         """
-        await self._followed.level()
+        await self._followed.wait_current()
         ends = self._followed_ends()
         try:
             async with asyncio.timeout(None if self._extends else _UNNUMBERED_S):
@@ -215,7 +215,7 @@ class KafkaLog:
                 self._note_refused(record.offset, extents_read)
             # Do not apply the last records yet: a refusal follows the extents that it refuses.
             self._take(_REFUSED_WITHIN)
-            if self._sequence.unwritten_count() >= _PUT_AWAY:
+            if self._sequence.unwritten_count() >= _EXTENTS_PER_WRITE:
                 await self._flush_extents()
         self._take(0)
 
@@ -321,7 +321,7 @@ class KafkaLog:
                 continue
             # A random delay, so that replicas do not extend at the same time; no order of records depends on it.
             silence_s = _SILENCE_S * (1 + random.random())  # noqa: S311
-            await asyncio.sleep(_PACE_S if self._sequence.by == self._by else silence_s)
+            await asyncio.sleep(_PACE_S if self._sequence.by == self._replica_id else silence_s)
             try:
                 if not await self._append_extents():
                     # Causes may become visible without a new record; check again soon.
@@ -346,7 +346,7 @@ class KafkaLog:
         await self._advance()
         planned = await self._ordering.plan(self._sequence.end)
         ends, refused = [(stretch.slot, stretch.end) for stretch in planned], self._refusing
-        appended = sequence.extents(self._sequence, self._by, ends, refused)
+        appended = sequence.extents(self._sequence, self._replica_id, ends, refused)
         # Unless refused, extents that were read but not applied precede new ones, which would then have no effect.
         if not appended.extents or self._waiting:
             return False

@@ -153,7 +153,7 @@ class FollowedLog:
         """Return the offsets up to which partitions are written, open transactions included."""
         return await self._ranges.written(slots)
 
-    async def level(self) -> None:
+    async def wait_current(self) -> None:
         await self.wait_until_read(await self.query_ends(*sorted(self._positions)))
 
     async def query_ends(self, *slots: Slot) -> dict[Slot, int]:

@@ -40,7 +40,7 @@ _CHECK_S: Final = 1.0
 _HIDDEN_S: Final = 0.02
 """Seconds between two queries while an open transaction hides records in a shard's decisions."""
 
-_LEFT_S: Final = 1.0
+_ABANDONED_AFTER_S: Final = 1.0
 """Seconds of waiting after which the former owner's transaction counts as abandoned."""
 
 _STUCK_S: Final = 3.0
@@ -161,7 +161,7 @@ class Shards:
         self._checked_s = now_s
         lost: list[int] = []
         for slot, end in (await self._log.unfollowed_ends(_decisions(self._owned))).items():
-            if end > self._owned[slot[1]].end and await self._is_followed(slot[1], end):
+            if end > self._owned[slot[1]].end and await self._has_foreign_step(slot[1], end):
                 lost.append(slot[1])
         if lost:
             self._raise_lost(lost)
@@ -254,7 +254,7 @@ class Shards:
                     hidden = [slot for slot in slots if ends[slot] < written[slot]]
                     if not hidden:
                         return ends
-                    if count == _LEFT_S // _HIDDEN_S:
+                    if count == _ABANDONED_AFTER_S // _HIDDEN_S:
                         await asyncio.gather(
                             *(self._commit_empty(slot[1], (slot, *_OUTPUTS)) for slot in hidden)
                         )
@@ -285,7 +285,7 @@ class Shards:
             offset for offset, record in zip(offsets, batch, strict=True) if record.topic == topics.DECISIONS
         ]
         # This owner did not write the records between the known end and this step.
-        if own_offsets[0] > owned.end and await self._is_followed(shard, own_offsets[0]):
+        if own_offsets[0] > owned.end and await self._has_foreign_step(shard, own_offsets[0]):
             raise port.OwnershipLostError([shard])
         step = codec.event_of(batch[0])
         if step is not None:
@@ -293,7 +293,7 @@ class Shards:
         owned.end = own_offsets[-1] + 1 + _MARK
         return own_offsets[0]
 
-    async def _is_followed(self, shard: int, end: int) -> bool:
+    async def _has_foreign_step(self, shard: int, end: int) -> bool:
         """Whether a record from the known end up to ``end`` is a step that continues the shard's chain."""
         owned = self._owned[shard]
         while batch := await self._log.read_up_to(
