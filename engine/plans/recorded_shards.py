@@ -35,7 +35,7 @@ class RecordedShards:
             self._replays = await replay.rebuild_all(log, shards, newest)
         else:
             for group in self._replays:
-                group.follow(log)
+                group.continue_in(log)
                 await replay.apply(group)
         for group in self._replays:
             for error in group.unreadable.values():

@@ -19,7 +19,7 @@ from events.validation import verdicts
 OWN_INPUTS_MAX: Final = 500
 """Maximum number of inputs per topic that a shard takes in one turn."""
 
-REPORTS_MIN: Final = 50
+REPORTS_MAX_WHILE_WAITING: Final = 50
 """Maximum number of member reports that a shard takes in one turn while keys wait to be decided."""
 
 _NO_LIMIT: Final = 2**63
@@ -124,7 +124,7 @@ async def take_own(
 async def take_inputs(log: port.Partitions, fold: shard_fold.ShardFold, ends: port.Ends) -> None:
     """Fold the own inputs of a shard up to these ends, but no more of a topic than one turn takes."""
     for topic in topics.OWN_TOPICS:
-        most = REPORTS_MIN if topic == topics.HEALTH and fold.state.waiting else OWN_INPUTS_MAX
+        most = REPORTS_MAX_WHILE_WAITING if topic == topics.HEALTH and fold.state.waiting else OWN_INPUTS_MAX
         await take_own(log, fold, topic, ends.get((topic, fold.state.shard), 0), most)
 
 

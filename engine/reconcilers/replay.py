@@ -103,7 +103,7 @@ class Replay:
         shard_chain = snapshots.chain_of(fold.state)
         return recovery.steps(self._log, fold.state.shard, shard_chain, offset, outputs=self._outputs)
 
-    def follow(self, log: port.Partitions) -> None:
+    def continue_in(self, log: port.Partitions) -> None:
         """Let ``steps`` continue with a log that has grown since the iteration ended."""
         self._log = ReadAhead(log)
         for group in self._groups:

@@ -179,7 +179,7 @@ class Worker:
 
         Raises LogError if the log fails.
         """
-        await self._turn(keeps=False)
+        await self._turn(with_snapshots=False)
         return (await self._await_commit()).turn
 
     async def store_snapshot(self) -> None:
@@ -188,10 +188,10 @@ class Worker:
         Raises LogError if the log fails.
         """
         if self._snapshots.is_on:
-            await self._turn(keeps=True)
+            await self._turn(with_snapshots=True)
             await self._await_commit()
 
-    async def _turn(self, *, keeps: bool) -> None:
+    async def _turn(self, *, with_snapshots: bool) -> None:
         """Decide while the previous turn may still be committing, then start the commit of this turn."""
         if not self._is_in_sync:
             await self._recover()
@@ -202,7 +202,7 @@ class Worker:
         self._is_in_sync = False
         await self._owner.check()
         due_ms = self._snapshot_due_ms()
-        keeps = keeps or (due_ms is not None and due_ms <= self._clock())
+        with_snapshots = with_snapshots or (due_ms is not None and due_ms <= self._clock())
         self.seen_number = self._log.change_count()
         # Facts before own inputs: a replay folds the inputs of each step in this order (``Replay._take_inputs``).
         ends = await self._follow_facts(await self._ends())
@@ -216,8 +216,8 @@ class Worker:
                 unreadable[fold.state.shard] = error
                 continue
             now_ms = self._clock()
-            # With ``keeps`` every shard takes a step, since a snapshot holds the state directly after one.
-            if keeps or fold.is_due(now_ms):
+            # With ``with_snapshots`` every shard takes a step, since a snapshot holds the state directly after one.
+            if with_snapshots or fold.is_due(now_ms):
                 steps.append(await share.drain(fold.decide_in_portions(self.facts, now_ms, BUDGET)))
                 await share.yield_loop()
         # At most one commit runs at a time: wait for the previous one before this turn's records are written. If it
@@ -230,7 +230,7 @@ class Worker:
         self._commit_task = asyncio.create_task(self._commit(steps))
         # Set last, when the commit has been started; ``_await_commit`` clears the flag if that commit fails.
         self._is_in_sync = True
-        if keeps:
+        if with_snapshots:
             committed = await self._await_commit()
             stored = [(fold, committed.offsets[fold.state.shard]) for fold in self.folds]
             await self._snapshots.store(self.facts, stored, is_whole=not self.unreadable())
@@ -342,7 +342,7 @@ class Worker:
         pause_s = _PAUSE_S
         while True:
             try:
-                await self._turn(keeps=False)
+                await self._turn(with_snapshots=False)
                 if not self._has_work():
                     await self._await_commit()
             except port.OwnershipLostError as error:
