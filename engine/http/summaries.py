@@ -26,7 +26,7 @@ _LEFT_OUT: Final = _LARGE | _OBJECT_VERSIONS | _POSITIONS
 """Fields that a summary does not show; JSON output has them."""
 
 _INSTANTS_FROM_MS: Final = 10**11
-"""Values of fields in milliseconds from this one on are instants, smaller ones are durations."""
+"""A field in milliseconds is shown as an instant from this value on, as a duration below it."""
 
 _DIVISIONS: Final = {
     explanations.KEPT: "the running replicas stay",

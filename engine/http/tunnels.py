@@ -140,7 +140,7 @@ class Tunnels:
             connection.receive.close()
 
     async def call(self, cluster: str, call: Call) -> Reply:
-        """Send a request through the cluster's agent. Raises NotReachableError; UnansweredError if the agent got it."""
+        """Send a request through an agent. Raises UnansweredError if the agent has read it, else NotReachableError."""
         agent = self._agents.get(cluster)
         if agent is None:
             raise NotReachableError(f"the agent of cluster {cluster} is not connected to this server")

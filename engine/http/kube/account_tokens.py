@@ -80,7 +80,7 @@ class AccountTokens:
         return rendering.answer({**head, "spec": shown, "status": status}, 201)
 
     async def _bound(self, api_path: ApiPath, reference: Json | None) -> dict[str, str]:
-        """Return claims that bind the token to a Pod or Secret; deleting that object invalidates the token."""
+        """Return claims that bind a token to the life of a Pod or Secret; empty if ``reference`` is None."""
         if reference is None:
             return {}
         kind, name = str(reference.get("kind", "")), str(reference.get("name", ""))

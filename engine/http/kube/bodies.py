@@ -181,7 +181,7 @@ async def deletion_options(request: Request) -> DeleteOptions:
 async def eviction_options(request: Request) -> DeleteOptions:
     """The DeleteOptions of the Eviction in the body. Raises StatusError if they are invalid."""
     raw = await content(request)
-    # Kubernetes also accepts Evictions of policy/v1beta1, although it serves no other kinds of it.
+    # Kubernetes also accepts Evictions of policy/v1beta1, although it serves no other kinds of that version.
     version = "v1beta1" if b"policy/v1beta1" in raw else _EVICTION.version
     eviction = await _object_in(request, raw, structs.replace(_EVICTION, version=version))
     return _checked(eviction.object_at("deleteOptions"), request)

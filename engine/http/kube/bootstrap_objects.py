@@ -40,7 +40,7 @@ SOURCES: Final[dict[object_tables.Kind, tuple[object_tables.Kind, ...]]] = {
     ACCOUNT: (NAMESPACE, CLUSTER),
     CONFIG_MAP: (NAMESPACE, CLUSTER),
 }
-"""For each kind, the kinds that it depends on: its bootstrap objects are created and deleted with their objects."""
+"""Source kinds by kind: a bootstrap object of the kind is created and deleted with an object of a source kind."""
 
 ROOT_AUTHORITY: Final = "kube-root-ca.crt"
 _PUBLIC: Final = "kube-public"
@@ -115,7 +115,7 @@ class BootstrapObjects:
     ) -> Iterator[KubeObject]:
         """Yield the bootstrap objects of a kind by namespace and name, in one namespace or all.
 
-        May leave out objects in namespaces before ``start`` or with other names than ``name``. Call ``prepare`` first.
+        Objects in namespaces before ``start`` or with names other than ``name`` may be missing. Call ``prepare`` first.
         """
         kind = object_tables.Kind(resource.api_version, resource.kind)
         if kind == NAMESPACE:

@@ -218,7 +218,7 @@ def is_empty(resource: Resource) -> bool:
 
 
 def _custom(manifest: bytes) -> Iterable[Resource]:
-    """The kinds of a CustomResourceDefinition; none if it is invalid, as its writer was warned."""
+    """The kinds of a CustomResourceDefinition; none if it is invalid, about which its writer got a warning."""
     try:
         return custom_kinds.read(KubeObject.from_json(manifest))
     except DECODING_ERRORS:

@@ -22,9 +22,9 @@ _TOGETHER: Final = 256
 async def delete_objects(
     definition: Resource, removal: Removal, plane: ControlPlane, write_api: WritePath
 ) -> None:
-    """Delete all objects of the kind whose definition ``removal`` deletes; do nothing if it would be refused.
+    """Delete all objects of the kind whose definition ``removal`` deletes.
 
-    Raises StatusError: 409 if some of them remain, 403 if one is protected against deletion.
+    Do nothing if ``removal`` would be refused. Raises StatusError: 409 if objects remain, 403 if one is protected.
     """
     name, now_ms = removal.target.name, removal.now_ms
     if await write_api.check(removal) is not None:

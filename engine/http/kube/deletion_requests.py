@@ -138,7 +138,7 @@ class DeletionRequests:
     ) -> tuple[Written | Problem, bool]:
         """Delete an object or mark it as terminating; return the write API's answer, and whether it is deleted.
 
-        ``current`` is the object as it is in the views.
+        ``current`` is the object in the views; None if it is not there.
         """
         write_api, is_planned = self._mode.write_api, self._mode.is_planned
         if is_planned and removal.propagation is Propagation.FOREGROUND:

@@ -50,7 +50,7 @@ async def _sent(first: bytes, second: bytes, others: Iterator[bytes]) -> AsyncGe
 def encoded(body: Table | ObjectList) -> Iterator[bytes]:
     """Yield the JSON of a list in pieces of about 1 MiB, at least one."""
     name, entries = ("rows", body["rows"]) if "rows" in body else ("items", body["items"])
-    # Divide at the last occurrence: descriptions of columns precede the rows, and may contain this text too.
+    # Split at the last occurrence of `"rows":[`: the descriptions of columns come first and may contain it too.
     before, opening, after = rendering.encode({**body, name: []}).rpartition(f'"{name}":['.encode())
     piece = bytearray(before + opening)
     for start in range(0, len(entries), _ENCODED_AT_ONCE):

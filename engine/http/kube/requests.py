@@ -69,7 +69,7 @@ class Query(Struct, frozen=True, kw_only=True):
     def lists_first(self) -> bool:
         """Whether a watch begins with all current objects.
 
-        If not, it begins after its resourceVersion, or with the next change if it has none.
+        Other watches begin after their resourceVersion, or with the next change if they have none.
         """
         if self.initial_events is None:
             return not self.is_versioned

@@ -225,9 +225,9 @@ class Feed:
         waiting = self._open()
         while waiting:
             # Serve all subscribers up to the same ``end``, where the next turn begins; otherwise those that
-            # join meanwhile would miss changes. Read from each subscriber's own ``start``: in an earlier
-            # read, a change could be merged with a deletion and creation that its watch has already reported,
-            # and be reported as ADDED again.
+            # join meanwhile would miss changes. Read from each subscriber's own ``start``: a read
+            # from an earlier number could merge a change with a creation that the watch has already reported,
+            # and report the change as ADDED.
             start = min(subscriber.start for subscriber in waiting)
             served = {subscriber for subscriber in waiting if subscriber.start == start}
             resources = {_key(subscriber.resource): subscriber.resource for subscriber in served}
@@ -290,7 +290,7 @@ def _with_additions(
 
 
 def _followed(kind: object_tables.Kind) -> tuple[str, ...]:
-    """The names of the kind and of its kinds in ``SOURCES``, whose changes create or delete its bootstrap objects."""
+    """The names of a kind and of its source kinds (``SOURCES``), whose changes create or delete bootstrap objects."""
     return (kind.of_change, *(source.of_change for source in bootstrap_objects.SOURCES.get(kind, ())))
 
 

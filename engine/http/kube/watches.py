@@ -134,8 +134,8 @@ class Watching:
         start = subscriber.restart(since)
         if start > since:
             behind = await self._feed.backlog(watch.resource, since, start)
-            # An object that was created in this range but changed after it is missing from the backlog, since
-            # only current states can be read. The client does not know it, so its next change must be ADDED.
+            # The backlog lacks an object that was created before ``start`` and changed after it, since only current
+            # states can be read. The client does not know the object, so its next change must be ADDED.
             subscriber.mark_unreported(set(behind.unreported))
             for change in behind.changes:
                 for line in watch.lines_of(change):
@@ -203,9 +203,9 @@ class _Watch:
             self._known.add(name)
             return "MODIFIED" if was_there and event_type == "MODIFIED" else "ADDED"
         self._known.discard(name)
-        # ``_known`` comes from a list that may be newer than this change, so it may lack an object that matched before.
-        # Unless this change created the object, the client may have it from its own, earlier list. An unneeded DELETED
-        # is harmless.
+        # ``_known`` comes from a list that may be newer than this change, and so lack an object that matched before the
+        # change. Unless the change created the object, the client may have it from an earlier list. A superfluous
+        # DELETED is harmless.
         may_be_known = event_type != "ADDED" and self.position < self._known_at
         is_reported = was_there or may_be_known or (event_type == "DELETED" and self.fits(value))
         return "DELETED" if is_reported else ""

@@ -41,7 +41,7 @@ from projections.documents import objects as documents
 
 _NOT_KEPT: Final = "the status was not changed: only members and the engine report it"
 _MEMBERS_OWN: Final = ("pods",)
-"""Kinds whose status only members report. Nodes are excluded: in the control plane, their creator writes it."""
+"""Kinds whose status only members report. Nodes are not among them: the creator of a Node writes its status here."""
 
 
 class WriteRequests:
@@ -261,7 +261,7 @@ def _begins_with_status(resource: Resource) -> bool:
 
 
 def check_written_kind(target: Target, resource: Resource) -> None:
-    """Raise StatusError (403) for kinds that clients neither write nor delete."""
+    """Raise StatusError (403) for kinds that clients may neither write nor delete."""
     reason = kinds.refused(target.api_version, target.kind)
     if not reason and resource.is_event:
         reason = "Events have no effect on decisions, so they can't be planned"

@@ -41,7 +41,7 @@ _NAMING_KINDS: Final = {
     ),
     (APPS_GROUP, "WorkloadRebalancer"): "workloads",
 }
-"""By the kind of a policy or rebalancer: the field of its spec whose entries have an apiVersion and a kind."""
+"""For each kind of policy and rebalancer, the field of its spec whose entries name an apiVersion and a kind."""
 
 _BUSY: Final = "plan: too many plans are running; try again"
 

@@ -65,7 +65,7 @@ def shown(plan: Plan) -> dict[str, object]:
 
 
 def drill(latest: drills.Latest) -> dict[str, object]:
-    """Return the values of the page about the newest drill, with the most costly failures first.
+    """Return the values of the page about the newest drill; failures with the most missing replicas come first.
 
     ``ended`` is the time of the drill as text, empty before the first drill.
     """
@@ -119,7 +119,7 @@ def _bar(cluster: str, change: predictions.WorkloadChange, most: int) -> Bar:
 
 
 def _needed(result: drills.Result) -> str:
-    """The resources, or else a cluster, that missing replicas need; empty if all stay assigned to failed clusters."""
+    """The resources that missing replicas need, or that they need a cluster; empty if failed clusters keep them all."""
     capacity = ", ".join(f"{name} {text}" for name, text in result.needed.items())
     is_unassigned = any(workload.unassigned for workload in result.suffering)
     return capacity or ("a cluster that the policies allow" if is_unassigned else "")

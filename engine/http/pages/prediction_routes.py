@@ -23,7 +23,7 @@ from engine.plans.drills import Latest
 from events import keys
 
 _Page = tuple[str, Mapping[str, object]]
-"""The template's name and its values."""
+"""The name of the HTML template, and the values for it."""
 
 
 def routes(services: Services, plans: Jobs) -> list[Route]:

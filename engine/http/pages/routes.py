@@ -62,7 +62,7 @@ class ShownState(Struct, frozen=True):
 
 
 _Page = tuple[str, Mapping[str, object], _Feed]
-"""The template's name, its values, and the feed that the page follows."""
+"""The name of the HTML template, the values for it, and the feed that the page follows."""
 _Query = TypeVar("_Query", bound=ObjectQuery)
 _Show = Callable[[Request, _Query, ShownState], Awaitable[_Page]]
 

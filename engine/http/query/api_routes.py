@@ -28,7 +28,7 @@ class ApiRoute(Struct, frozen=True, kw_only=True):
     """A route; ``path`` is below ``PREFIX``.
 
     ``gives`` is the type of the response (of its items if ``is_list``, of each line if ``is_feed``), None if it has no
-    body. ``refusals`` are the statuses of errors, beside those of all routes.
+    body. ``refusals`` are the error statuses of this route, in addition to those that every route has.
     """
 
     method: Literal["GET", "POST", "DELETE"] = "GET"

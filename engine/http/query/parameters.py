@@ -45,7 +45,7 @@ def kind_of(name: str) -> str:
 
 
 class Query(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Base of all queries."""
+    """Base of the types of query strings; an unknown parameter is refused."""
 
 
 class VerifyQuery(Query, frozen=True, kw_only=True):
@@ -68,7 +68,7 @@ class PageQuery(ObjectQuery, frozen=True, kw_only=True):
 
 
 class BindingsQuery(PageQuery, frozen=True, kw_only=True):
-    """Query for bindings; ``cluster`` filters by assigned cluster, the other filters are about the template."""
+    """Query for bindings; ``cluster`` is an assigned cluster, the other filters select templates."""
 
     namespace: Text = ""
     cluster: Text = ""

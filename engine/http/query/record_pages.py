@@ -97,13 +97,13 @@ def _not_kept(number: int) -> LogCutError:
 
 
 def fits(record: StoredRecord, topic: str, key: str) -> bool:
-    """Whether a record has this topic and is about this key; an empty filter matches all."""
+    """Whether a record has this topic and is about this key; an empty topic or key matches all records."""
     has_key = key in ("", record.key) or attributes.get(record, "subject") == key
     return topic in ("", record.topic) and has_key
 
 
 def _is_of(record: StoredRecord, plan: str) -> bool:
-    """Whether the change of a plan caused the record; an empty id matches all."""
+    """Whether the change of the plan with the id ``plan`` caused a record; always True if ``plan`` is empty."""
     if not plan:
         return True
     # Records of producers may lack a valid envelope; their missing attributes are read as empty.

@@ -120,7 +120,7 @@ def _object_messages(
 
 _OF_ONE_MAX: Final = 400
 _WITHOUT_EVENTS: Final = (topics.SPECS, topics.OBSERVATIONS, topics.LINKS, topics.REJECTIONS)
-"""Topics from whose records no Event is derived, but which may be large."""
+"""Topics whose records may be large, and from which no Event is derived."""
 
 _BATCH: Final = 256
 _NEW: Final = "NEW"

@@ -93,7 +93,7 @@ class _Version(NamedTuple):
 
 
 class Works:
-    """Derives Events from works and the first report on each, in log order."""
+    """Derives Events from works and from reports on them, in log order."""
 
     def __init__(self, subjects: Subjects) -> None:
         self._subjects = subjects

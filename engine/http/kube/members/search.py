@@ -210,7 +210,7 @@ class Proxying:
         self._api = KubeApi(self._found, watches.answer, None, clock_ms)
 
     async def answer(self, request: Request, resource: Resource, api_path: ApiPath) -> Response | str:
-        """Handle a request for the path after ``proxy``, or return a path of the control plane; raises StatusError."""
+        """Handle the path after ``proxy``, or return it if the control plane must handle it; raises StatusError."""
         if api_path.name != _NAME:
             raise status_objects.not_found(resource, api_path.name)
         path = f"/{api_path.rest}"

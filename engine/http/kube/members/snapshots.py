@@ -37,17 +37,17 @@ class SnapshotPlane(abc.ABC):
     """Reads of objects; each read takes a snapshot of all objects of the kind."""
 
     def __init__(self, began_ms: int) -> None:
-        # Begin above all numbers of an earlier process, with which its clients resume watches and write. The time in
-        # microseconds is above them, unless 1,000 objects changed per millisecond.
+        # Begin above all numbers of earlier processes, because their clients resume watches and write with these
+        # numbers. The time in microseconds is above them, unless 1,000 objects changed per millisecond.
         self._last_number = began_ms * 1_000
         self._last: dict[str, Snapshot] = {}
         self._newest: dict[str, tuple[int, float]] = {}
         """Number of each kind's newest snapshot, and when it was begun, in seconds of the event loop's clock."""
 
         self._states: dict[str, deque[tuple[int, Snapshot]]] = {}
-        """The last different snapshots of each kind, each with the number of the first one that was equal to it."""
+        """The last distinct states of each kind, each with the number of the first snapshot that had this state."""
 
-        # Held while a snapshot is taken, because each is compared with the one before it.
+        # Take one snapshot at a time, because each snapshot is compared with the previous one.
         self._turn = asyncio.Lock()
 
     @abc.abstractmethod
@@ -139,7 +139,7 @@ class SnapshotPlane(abc.ABC):
             else:
                 # Keep the old object instead of the equal new one, so that snapshots share unchanged objects in memory.
                 items[name] = old
-        # All deletions together have one number, after those of changes. A snapshot without changes has a new one too.
+        # All deletions share one number, above those of the changes. A snapshot without changes also gets a new number.
         if number == self._last_number or len(before.items.keys() - items.keys()) > 0:
             number += 1
         self._last_number = number

@@ -330,7 +330,7 @@ def _written_unmanaged(
     """Return the event that writes an unmanaged object; without ``has_status`` the status of ``item`` is kept."""
     before: Json = {} if item is None else msgspec.json.decode(item.manifest, type=dict[str, object])
     status = value.at("status") if has_status else before.get("status")
-    # Store the defaults: readers see them, so the next edit contains them, which must not make a new generation.
+    # Store the defaults: clients read them and send them with the next edit, which must not raise the generation.
     whole = object_changes.manifest(built_in_defaults.with_defaults(value))
     manifest: Json = msgspec.json.decode(whole, type=dict[str, object])
     written = KubeObject({**manifest, "status": status} if status else manifest)
