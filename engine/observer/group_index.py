@@ -34,7 +34,7 @@ class _Member(NamedTuple):
 
 
 class GroupIndex:
-    """Index of the clusters of each group's bindings; a change takes time in proportion to its binding's clusters."""
+    """Index of the clusters of each group. A change takes time in proportion to the clusters of the changed binding."""
 
     def __init__(self) -> None:
         self._members: dict[_Name, _Member] = {}
@@ -77,7 +77,7 @@ class GroupIndex:
                 del self._groups[group]
 
     def restrictions(self, binding: ObservedBinding) -> GroupRestrictions:
-        """Return the clusters that other bindings in this binding's groups exclude, and those they limit it to."""
+        """Return the restrictions of a binding by the other bindings in its groups."""
         restrictions = NO_RESTRICTIONS
         for group in _groups_of(binding):
             known = self._groups.get(group)
@@ -89,9 +89,10 @@ class GroupIndex:
         return restrictions
 
     def earlier_restrictions(self, binding: ObservedBinding, changes: int) -> list[GroupRestrictions]:
-        """Return a binding's distinct restrictions since ``self.changes`` was equal to ``changes``, newest first.
+        """Return a binding's distinct past restrictions, newest first, back to when ``self.changes`` was ``changes``.
 
-        The present ones are included only if they were in effect earlier. Older changes than those kept are ignored.
+        The present restrictions are included only if they were in effect before one of these changes, too. The list
+        goes back at most ``_CHANGES_MAX`` changes.
         """
         restrictions: dict[GroupRestrictions, None] = {}
         redo: list[tuple[_Name, _Member | None]] = []

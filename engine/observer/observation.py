@@ -218,7 +218,7 @@ _HEAD: Final = msgspec.json.Decoder(_Head)
 
 
 def _shown(value: KubeObject) -> Json:
-    """Return an object without managed fields; for a Secret also with digests as values, and without last-applied."""
+    """Return an object without managed fields; of a Secret, with digests as values and no last-applied annotation."""
     metadata = dict(value.metadata)
     metadata.pop("managedFields", None)
     shown: Json = {**value.document, "metadata": metadata}

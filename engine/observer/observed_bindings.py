@@ -35,20 +35,20 @@ class Metadata(Struct, frozen=True, rename="camel"):
 
 
 class Suspension(Struct, frozen=True):
-    """The suspended parts of a binding."""
+    """The part of ``spec.suspension`` that is read: whether scheduling is suspended."""
 
     scheduling: bool = False
 
 
 class WorkloadGroups(Struct, frozen=True, rename="camel"):
-    """The names of a workload's groups: workloads of the first share all clusters, those of the second share none."""
+    """A workload's groups. Workloads of an affinity group share all clusters, those of an anti-affinity group none."""
 
     affinity_group: str = ""
     anti_affinity_group: str = ""
 
 
 class Spec(parsing.Spec, frozen=True, kw_only=True, rename="camel"):
-    """The spec of a binding, with the scheduler that it names."""
+    """The fields that are read from the spec of a binding; ``scheduler_name`` is the scheduler that decides on it."""
 
     scheduler_name: str = ""
     suspension: Suspension | None = None
@@ -114,7 +114,7 @@ class ObservedBinding(Struct, frozen=True):
         )
 
     def is_repeated(self, earlier: "ObservedBinding") -> bool:
-        """Whether only fields that are not read here changed since ``earlier``, such as the status in members."""
+        """Whether all fields of this class, except the resourceVersion, are equal to those of ``earlier``."""
         version = earlier.metadata.resource_version
         metadata = structs.replace(self.metadata, resource_version=version)
         return (metadata, self.spec, self.status) == (earlier.metadata, earlier.spec, earlier.status)
@@ -143,7 +143,7 @@ class ObservedBinding(Struct, frozen=True):
 
 
 def ends_with_success(versions: Sequence[ObservedBinding]) -> bool:
-    """Whether a scheduling pass succeeded with the last of these versions; only the first may end an earlier pass."""
+    """Whether the last version ends a successful scheduling pass; only the first version may end an earlier pass."""
     status, before = versions[-1].status, versions[-2].status
     if status.last_scheduled_time != before.last_scheduled_time:
         return True
@@ -157,15 +157,15 @@ def ends_with_success(versions: Sequence[ObservedBinding]) -> bool:
 
 
 def ends_pass(versions: Sequence[ObservedBinding]) -> bool:
-    """Whether a scheduling pass ended with the last of these versions; only the first may end an earlier pass."""
+    """Whether the last version ends a scheduling pass; only the first version may end an earlier pass."""
     condition = versions[-1].scheduled
     return condition is not None and (ends_with_success(versions) or condition != versions[-2].scheduled)
 
 
 def basis_of(versions: Sequence[ObservedBinding]) -> int | None:
-    """Return the index of the version on which the scheduling pass based its decision that ended with the last version.
+    """Return the index of the version that the scheduler read for the pass that ended with the last version.
 
-    None if the basis was not observed, because the pass began before the observation did.
+    None if this version was not observed, because the pass began before the observation did.
     """
     final = versions[-1]
     before = range(len(versions) - 1)

@@ -73,7 +73,7 @@ _log = diagnostics.logger(__name__)
 
 
 class Observer:
-    """Observes the control plane that events name ``source``; Reballast's scheduler has the name ``own_scheduler``."""
+    """Observes a control plane. ``source`` is its name in events, ``own_scheduler`` that of Reballast's scheduler."""
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ class Observer:
                 return
 
     async def _check_identity(self, resource: Resource) -> None:
-        # The watches would not fail: another control plane may accept the resourceVersion of the observed one.
+        # Check explicitly: watches of another control plane need not fail, it may accept the same resourceVersions.
         with suppress(RefusedError):
             value = await self._gate.call(lambda: self._api.get(resource, "", namespaces.SYSTEM))
             self._check_same([] if value is None else [value])
@@ -237,7 +237,7 @@ class Observer:
             self._arrived.set()
 
     def _record_restore(self, seen: int, version: int) -> None:
-        """Queue the event that the control plane was restored from a backup; its resourceVersions are lower now."""
+        """Queue the event of a restore from a backup: ``version`` is lower than ``seen``, the newest one before."""
         self._restores += 1
         self._observations.restored()
         restored = observations.ControlPlaneRestored(seen=seen, version=version)
@@ -257,7 +257,7 @@ class Observer:
         self._mark_listed(observation_records.full_kind(group, kind))
 
     def _mark_listed(self, kind: str) -> None:
-        """Mark a kind as completely listed; ``complete`` is set only after the waiting changes are appended."""
+        """Mark a kind as completely listed; ``_append`` sets ``complete`` after it has appended the queued changes."""
         self._known_kinds.add(kind)
         self._arrived.set()
 

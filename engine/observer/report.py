@@ -15,7 +15,7 @@ EXAMPLES_MAX: Final = 20
 
 
 class Report(Struct, rename="camel"):
-    """Compared decisions: their numbers by verdict, and the newest ones of each verdict except ``same``."""
+    """Numbers of compared decisions by verdict, and the newest comparisons of each verdict except ``same``."""
 
     decisions: int = 0
     verdicts: dict[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(shadow.VERDICTS, 0))

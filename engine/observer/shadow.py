@@ -67,7 +67,7 @@ class _Version(NamedTuple):
     group_changes: int
 
     def is_repeated(self, earlier: "_Version") -> bool:
-        """Whether nothing that a decision depends on changed since ``earlier``."""
+        """Whether the binding and its restrictions are the same as in ``earlier``, except the resourceVersion."""
         return self.restrictions == earlier.restrictions and self.binding.is_repeated(earlier.binding)
 
 
@@ -129,8 +129,8 @@ class Shadow:
         """Process the next version of an object; return the comparison if this version completes a decision.
 
         ``skipping``: versions before this one may be missing, so decisions that may be based on them are not
-        compared. Raises `msgspec.MsgspecError` or `parsing.UnreadableError` for an object that cannot be read; such
-        a cluster is ignored.
+        compared. Raises `msgspec.MsgspecError` or `parsing.UnreadableError` for an object that cannot be read; the
+        last readable version of a cluster stays in use.
         """
         if kind == observations.CLUSTER:
             metadata = _HEAD.decode(manifest).metadata
@@ -138,7 +138,7 @@ class Shadow:
                 b"[" + bytes(manifest) + b"]"
             )  # a cluster that cannot be read would fail every comparison
             self._clusters[metadata.name] = bytes(manifest)
-            # Kubernetes permits any text as a resourceVersion.
+            # Kubernetes permits any text as a resourceVersion; without a number, use that of the last snapshot.
             version = resource_versions.number(metadata.resource_version)
             self._take_snapshot(self._snapshots[-1].version if version is None else version)
             return None
@@ -162,7 +162,8 @@ class Shadow:
             return None
         version = _Version(binding, self._groups.restrictions(binding), self._groups.changes)
         self._groups.put(binding)
-        # Members report often. Of equal versions keep the first, the time of a write, and the last, the next basis.
+        # Reports of members cause many equal versions. Keep the first, which is the version of the write, and the
+        # last, on which the next decision may be based.
         if len(history) >= _TWO and version.is_repeated(history[-1]) and version.is_repeated(history[-_TWO]):
             history.pop()
         history.append(version)
@@ -177,10 +178,10 @@ class Shadow:
         return compared
 
     def compare_again(self, decision: DecisionKey) -> observations.DecisionCompared | None:
-        """Return a new comparison of an unexplained decision, or the old one if the states before it are forgotten.
+        """Compare an unexplained decision again; return the old comparison if the states before it are forgotten.
 
-        None if it was compared again before. Changes of clusters and of bindings come by different watches, so a
-        decision may arrive before its cause.
+        None if the decision was already compared again. Changes of clusters and of bindings come by different
+        watches, so a decision may arrive before its cause.
         """
         doubtful = self._doubtful.pop(decision, None)
         if doubtful is None:
@@ -297,7 +298,7 @@ class Shadow:
         """Yield the states on which a decision may have been based, the likeliest first."""
         basis, first_write, final = versions[at].binding, versions[at + 1], versions[-1].binding
         states = [state for state in self._snapshots if state.version <= final.version]
-        # Divide the states at the first write, not at the basis: a later change of a cluster may be the cause.
+        # Split at the first write of the pass, not at its basis: a cluster change between them may have caused it.
         before = [state for state in states if state.version < first_write.binding.version]
         after = states[len(before) :]
         newest = _State(basis.scheduling_input(), basis.version, before[-1], first_write.restrictions)
@@ -308,7 +309,7 @@ class Shadow:
         near = [*reversed(before[-_EARLIER_MAX:-1]), *after]
         for state in near:
             yield newest._replace(clusters=state)
-        # Most versions differ only in the members' reports, which the scheduler does not read.
+        # Skip repeated inputs: most versions differ only in reports of members, which the scheduler does not read.
         seen = [newest.scheduling_input]
         placed = final.placed
         for other, _, _ in (*reversed(versions[:at]), *versions[at + 1 : -1]):
