@@ -111,7 +111,7 @@ _STEPS_MAX: Final = 50_000
 
 
 class Head(Struct, frozen=True):
-    """The last step of a shard: its number, term, digest and offset in decisions (0 and empty before the first).
+    """The last step of a shard: number, term, digest, and offset in ``decisions``; 0 and empty if there is no step.
 
     ``marks`` has the first bytes of the digest of each step since the previous checkpoint, in base64.
     """
@@ -127,7 +127,7 @@ class Head(Struct, frozen=True):
 class Checkpoint(Struct, frozen=True, kw_only=True):
     """The history of a log up to the sequence number ``number``.
 
-    ``records`` is the digest over all records so far; ``previous`` is the SHA-256 of the previous checkpoint's content,
+    ``records`` is the digest over all these records; ``previous`` is the SHA-256 of the previous checkpoint's content,
     empty for the first one; ``time`` is when the checkpoint was made.
     """
 
@@ -307,7 +307,7 @@ def _first_differing(head: Head, own: Head) -> int:
     """Return the number of the first step that differs or is missing; ``own`` is ``head`` computed from the log."""
     expected, recorded = base64.b64decode(head.marks), base64.b64decode(own.marks)
     step_before_marks = _step_before_marks(head)
-    # ``own`` has marks of earlier steps too if the checkpoint before ``head``'s is missing: leave these out.
+    # If the checkpoint before that of ``head`` is missing, ``own`` has marks of earlier steps too: skip them.
     recorded = recorded[max(step_before_marks - _step_before_marks(own), 0) * _MARK_BYTES :]
     for at in range(0, max(len(expected), len(recorded)), _MARK_BYTES):
         if expected[at : at + _MARK_BYTES] != recorded[at : at + _MARK_BYTES]:

@@ -129,7 +129,7 @@ class RecordOrigins:
     def output(self, output: str, checksum: bytes) -> bool | None:
         """Match the output with the id ``output``, which a step emitted, with a record read so far.
 
-        Return True if such a record was read, False if only different ones with this id were, None if none has the id.
+        Return True if a record has the id and ``checksum``, False if records have only the id, None if none has the id.
         """
         first = self._firsts.get(output)
         if first is None:
@@ -171,7 +171,7 @@ class RecordOrigins:
         """Whether readers apply a candidate output that no step emitted.
 
         Readers apply inputs that were not refused. They also apply a record whose id names a step of a release before
-        0.5: such a step declares only the number of its outputs, so readers cannot tell that this is not one of them.
+        0.5: such a step declares only how many outputs it has, so readers cannot recognize a foreign record.
         """
         if kept.position[0] in _INPUTS:
             return kept.position not in self._refused

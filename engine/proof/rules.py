@@ -105,7 +105,7 @@ class ChangedLog:
         try:
             return self._changed_decoded(record)
         except DECODING_ERRORS:
-            return record  # a record that the engine refused, or a foreign one: neither has an effect
+            return record  # it is refused or foreign, so it has no effect
 
     def _changed_decoded(self, record: StoredRecord) -> StoredRecord:
         match codec.decode(record):
@@ -123,7 +123,7 @@ _CHANGED_TYPES: Final = catalogue.types_of(policies.PolicyApplied, decisions.Bin
 
 
 def _with_data(record: StoredRecord, envelope: records.Envelope, data: shapes.Event) -> StoredRecord:
-    """Return the record with other data, in CloudEvents' binary mode, but with its checksum, which steps declare."""
+    """Return the record with new data in CloudEvents' binary mode; it keeps its old checksum, which steps declare."""
     return records.StoredRecord(
         record.topic,
         record.partition,

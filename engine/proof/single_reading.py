@@ -12,7 +12,7 @@ from events.records import StoredRecord
 
 _HELD_MAX: Final = 5_000
 _HELD_BYTES_MAX: Final = 4 * port.READ_BYTES_MAX
-"""Maximum records (above) and bytes of their values in memory for the replay; beyond them the replay reads the log."""
+"""At most ``_HELD_MAX`` records and this many bytes of values are in memory; beyond that the replay reads the log."""
 
 _UNKNOWN_START: Final = 2**63
 

@@ -113,7 +113,7 @@ async def _number_of(log: port.Log, snapshot: snapshots.Snapshot, shards: Iterab
 
 
 def merged(reports: Iterable[Report]) -> Report:
-    """Merge reports of proofs of different shards of a log; each proof read all records, so do not add those up."""
+    """Merge reports about different shards of a log; ``records`` is the maximum, since each proof reads all records."""
     total = Report()
     for report in reports:
         total.steps += report.steps
@@ -203,7 +203,7 @@ async def _compare(
     computed = codec.event_of(recomputed[0])
     names = ["?"] if computed is None else _differing(step.taken, computed)
     if step.taken.release != release.RELEASE:
-        # The outputs are equal, as compared above; the fields that depend on the release may differ nevertheless.
+        # The outputs are equal (compared above). Ignore fields of the step that differ between releases anyway.
         names = [name for name in names if name not in _RELEASE_FIELDS]
         if not names:
             return []
