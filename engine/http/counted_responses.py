@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 class CountedResponse(Response):
     """A response that adds itself to ``open_responses`` while it is sent.
 
-    In a subclass, list it before the class that sends the response.
+    A subclass must name this class before the response class that sends the body.
     """
 
     open_responses: set[Response]

@@ -1,6 +1,6 @@
 """Authentication and security headers for every request.
 
-Only the health routes and the error pages' style sheet need no token; the agents' routes check their own tokens.
+Only the health routes, the style sheet and the icon need no token; the agents' routes check their own tokens.
 A browser sends the login code or the token once, as ``/?login=...`` or ``/?token=...``, and gets a session cookie,
 which only permits reads.
 """

@@ -44,7 +44,7 @@ HostRefusal = Callable[[Request, str], Awaitable[Response]]
 
 
 def bearer_token(headers: Headers) -> str:
-    """The token in the header Authorization; empty without the header, or if its scheme is another one."""
+    """The token in the header Authorization; empty if there is no such header or its scheme is not Bearer."""
     scheme, _, token = headers.get("authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
 

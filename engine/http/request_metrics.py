@@ -11,7 +11,7 @@ from engine.http.server import Application, Message, Receive, Send
 
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
 _OTHER: Final = "other"
-"""Label of all other methods: clients can invent methods, and each label value costs memory."""
+"""Label of methods that are not in ``_METHODS``: clients can invent methods, and each label value costs memory."""
 
 _BUCKETS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
@@ -39,7 +39,7 @@ class RequestMetrics(Collector):
         return self._registry.collect()
 
     def measured(self, api: str, application: Application) -> Application:
-        """Wrap an application so that its requests are counted; ``api`` is its label."""
+        """Wrap an application so that its requests are counted; ``api`` is the value of the label ``api``."""
 
         async def counted(scope: Message, receive: Receive, send: Send) -> None:
             began_s = time.monotonic()

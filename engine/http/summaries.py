@@ -51,7 +51,7 @@ def event_name(event_type: str) -> str:
 
 
 def summary(entry: Entry, *, is_named: bool = True) -> str:
-    """A record in one line: the most informative fields of its data, or its fault, its user and its plan.
+    """A record in one line: the most informative fields of its data, or else its fault; then its user and its plan.
 
     ``is_named``: an observation begins with the name of its object.
     """

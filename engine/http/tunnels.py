@@ -2,7 +2,7 @@
 
 The agent of a cluster reads requests from a feed, sends each to its member's API, and uploads the response, whose
 body may be endless (a watch, a log that is followed). Connections belong to one server: with several replicas,
-a request must reach the one to which the agent is connected.
+a request must reach the server to which the agent is connected.
 """
 
 import contextlib

@@ -56,7 +56,7 @@ _Answer = Callable[[Request, _Caller], Awaitable[Response]]
 
 
 class FollowQuery(parameters.Query, frozen=True, kw_only=True):
-    """The offset to continue from, as a previous feed reported it; without one, the feed begins with a list."""
+    """The offset to continue from, as a previous feed reported it; without an offset, the feed begins with a list."""
 
     after: parameters.Number | None = None
 

@@ -266,7 +266,7 @@ async def _get(plane: Plane, resource: Resource, namespace: str, name: str) -> K
 
 
 def keep_user(request: Request, user: User) -> None:
-    """Store the user in the scope of a request, and in the context from which its records get their origin."""
+    """Store the user in the scope of a request, and in ``CURRENT``, the origin of the records that it writes."""
     request.scope[_KEY] = user
     CURRENT.set(Origin(CURRENT.get().trace, _authtype(user), user.name[:_AUTHID_CHARS]))
 

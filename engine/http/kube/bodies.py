@@ -278,8 +278,8 @@ def yaml_object(raw: bytes, repeated: list[str] | None = None) -> Json:
             document = json_object(raw)
             noted.extend(body_checks.repeated_fields(raw, document))
             return document
-    # Do not split a list into its items: it is not an object of the request's kind, unless a custom kind has the
-    # name of a list.
+    # Do not split a list into its items: a body with a list is invalid, unless the request is for a custom kind
+    # that has the name of a list.
     read = manifests.read(raw, file="", limits=_LIMITS, repeated=noted, splits_lists=False)
     if len(read) != 1:
         raise status_objects.bad_request(f"the body contains {len(read)} objects instead of one")

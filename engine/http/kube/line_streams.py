@@ -20,9 +20,9 @@ _SECONDS: Final = 1_800
 
 
 class Parts(Response):
-    """A streaming response of parts of JSON; it lasts at most ``seconds``.
+    """A streaming response that sends parts of JSON for at most ``seconds``.
 
-    ``ended`` is called at its end.
+    ``ended``, unless None, is called when the response ends.
     """
 
     def __init__(self, parts: AsyncGenerator[bytes], seconds: float) -> None:

@@ -101,8 +101,8 @@ class _Position(Struct, frozen=True, array_like=True):
 class KubeApi:
     """Handle requests below a root path.
 
-    ``subresource_handlers`` are those that only this API has, by (resource, subresource). ``writes`` is None for a
-    read-only API.
+    ``subresource_handlers`` are the handlers of subresources that only this API serves, by (resource, subresource).
+    ``writes`` is None for a read-only API.
     """
 
     def __init__(

@@ -89,8 +89,8 @@ class Subscriber:
     def start(self) -> int:
         """The number after which the next changes are read.
 
-        It is the subscriber's own position, not the feed's: if a read fails in the middle of a turn, some subscribers
-        have received their changes already and must not receive them twice.
+        Each subscriber has its own position: if a read of the feed fails, some subscribers have already received their
+        changes and must not receive them twice.
         """
         return max(self.position, self.floor)
 

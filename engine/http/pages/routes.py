@@ -33,7 +33,7 @@ from projections import observed_bindings, query
 _FILES: Final = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
 _EVENTS_SHOWN: Final = 100
 _EXPLAINED_AT_ONCE_RECORDS: Final = 20_000
-"""In logs up to this length a binding's page includes its explanation; in longer ones that would take too long."""
+"""A binding's page includes the explanation up to this sequence number; in longer logs it would take too long."""
 
 _STATE_PARAMETERS: Final = frozenset({"asOf", "continue"})
 """Query parameters that are left out of links to another state of a page; the page's filters stay in them."""

@@ -283,9 +283,9 @@ def _has_events(record: StoredRecord) -> bool:
 
 
 def _first(change: str, event: KubeObject, reported: set[str]) -> str:
-    """Return the watch event type of a change.
+    """Return the watch event type of a change; NEW becomes ADDED for the first change of an Event, then MODIFIED.
 
-    The first reported change of a NEW Event is ADDED, even if it is not the write that created the Event.
+    The first change that is reported need not be the write that created the Event.
     """
     if change != _NEW:
         return change

@@ -81,7 +81,7 @@ class Subjects:
         return None if binding is None or time_ms(record) < binding.created_ms else binding
 
     def has_template(self, key: str, uid: str) -> bool:
-        """Whether the template with this binding key exists, and is the one with this uid."""
+        """Whether the template with this binding key exists and has this uid."""
         if key not in self._templates:
             stored = objects.by_keys(self._rows, [key]).get(key)
             self._templates[key] = "" if stored is None else stored.head.uid

@@ -149,7 +149,7 @@ class MemberApis:
             )
 
         async def rights(user: User) -> Rights | None:
-            """Return the rights that a user may grant to others in the member; None if it may do everything."""
+            """Return the rights that a user may grant to others in the member; None if the user may do everything."""
             if user.is_master or user.may_all:
                 return None
             own = await rights_in(plane)

@@ -1,4 +1,4 @@
-"""The simulated members: the objects of each, and what the control plane reads and deletes in all of them."""
+"""The simulated members: access to the objects of one member, and reads and deletions in all members."""
 
 from collections.abc import Callable
 
@@ -49,7 +49,7 @@ class MemberPlanes:
         return self._planes[name]
 
     async def rights(self, name: str) -> Rights:
-        """The rights of the service accounts of a simulated member; raises StatusError if it does not respond."""
+        """The rights of a member's service accounts; raises StatusError if it is not simulated or does not respond."""
         plane = self.plane(name)
         if plane is None:
             raise status_objects.unauthorized()

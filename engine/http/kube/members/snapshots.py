@@ -109,7 +109,7 @@ class SnapshotPlane(abc.ABC):
             return await self._taken(resource)
 
     async def shared(self, resource: Resource, seen: int, seconds: float) -> tuple[int, Snapshot]:
-        """Return the newest snapshot if its number is above ``seen`` and its age below ``seconds``; else take one.
+        """Return the newest snapshot if its number is above ``seen`` and its age below ``seconds``; else a new one.
 
         Watches of one kind share snapshots, because the cost of a snapshot grows with the number of objects.
         """
@@ -133,7 +133,7 @@ class SnapshotPlane(abc.ABC):
             name = self._key(value)
             old = before.items.get(name)
             if old is None or old[1].without_metadata("resourceVersion") != value:
-                # Number each change: if a watch ends between two changes, it is resumed with the second one.
+                # Number each change: a watch that ended between two changes can then be resumed with the second change.
                 number += 1
                 items[name] = (number, value.with_metadata({"resourceVersion": str(number)}))
             else:
