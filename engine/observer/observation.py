@@ -42,7 +42,7 @@ _USUAL_GROUPS: Final = {
 
 
 class _ObservedObject(Struct, frozen=True, gc=False):
-    """The newest version of an object that was observed."""
+    """The uid and the newest observed version of an object."""
 
     uid: str
     version: int
@@ -137,7 +137,7 @@ class Observations:
             return vanished
         manifest = msgspec.json.encode(_shown(value))
         if len(manifest) > _MANIFEST_BYTES_MAX:
-            # Kubernetes limits an object's size in its own encoding; JSON needs up to six bytes per character.
+            # An object within Kubernetes' size limit may be too large here: JSON needs up to six bytes per character.
             manifest = msgspec.json.encode(_without_content(value, len(manifest)))
         seen = observations.ObjectObserved(
             manifest=msgspec.Raw(manifest),

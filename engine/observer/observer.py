@@ -176,7 +176,7 @@ class Observer:
                 return
 
     async def _check_identity(self, resource: Resource) -> None:
-        # Check explicitly: watches of another control plane need not fail, it may accept the same resourceVersions.
+        # Check explicitly: the watches need not fail, since another control plane may accept the resourceVersions.
         with suppress(RefusedError):
             value = await self._gate.call(lambda: self._api.get(resource, "", namespaces.SYSTEM))
             self._check_same([] if value is None else [value])
@@ -342,7 +342,7 @@ class Observer:
         version = str(data.version or f"gone-{now_ms}")
         if self._restores or (isinstance(data, observations.ObjectObserved) and data.skipping):
             # The log may have this version already: after a restore from a backup the control plane reuses
-            # resourceVersions, and a list may show that before the restore is noticed.
+            # resourceVersions, and a list may contain reused ones before the restore is noticed.
             version += f"-{now_ms}"
         return observation_records.record(data, f"{version}{suffix}", self._source, now_ms)
 

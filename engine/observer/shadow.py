@@ -107,7 +107,7 @@ class Shadow:
     """Compares the decisions in a stream of observed objects.
 
     ``explained`` is the kind, namespace and name of a binding; ``explanation`` explains its newest decision.
-    ``own_scheduler`` is the name of this engine's scheduler there, whose decisions are not compared.
+    ``own_scheduler`` is the name of this engine's own scheduler, whose decisions are not compared.
     """
 
     def __init__(self, explained: tuple[str, str, str] | None = None, own_scheduler: str = "") -> None:
@@ -314,7 +314,7 @@ class Shadow:
         placed = final.placed
         for other, _, _ in (*reversed(versions[:at]), *versions[at + 1 : -1]):
             if other.placed == placed != basis.placed:
-                # This version has the decided clusters already. Any pass on it keeps them, so it proves nothing.
+                # A pass on this version would keep the clusters, as they are the decided ones, so it proves nothing.
                 continue
             if (scheduling_input := other.scheduling_input()) in seen:
                 continue
