@@ -43,7 +43,7 @@ class Difference(Struct, rename="camel", kw_only=True):
 
 
 class Group(Struct, rename="camel"):
-    """Differences of one reason: their number, the number of keys, and the first examples."""
+    """Differences with the same reason: their number, the number of keys, and the first examples."""
 
     reason: str
     count: int
@@ -199,7 +199,7 @@ def _by_key(events: Iterable[shapes.Event | None]) -> dict[str, dict[str, Json]]
 
 
 def _reason(before: dict[str, Json], after: dict[str, Json], names: Sequence[str]) -> str:
-    """Describe in a few words how decisions on a key differ, by the first differing event, which causes the others."""
+    """Describe how decisions on a key differ: only by the first differing event, since later ones follow from it."""
     lost = [name for name in names if name not in after]
     gained = [name for name in names if name not in before]
     if lost and gained:
