@@ -115,7 +115,7 @@ async def _refuse_route(request: Request, error: Exception) -> Response:
 
 
 def _allowed(request: Request) -> dict[str, str]:
-    """Return the header ``Allow`` with the methods of all routes of the path; Starlette names those of the first."""
+    """Return the header ``Allow`` with the methods of all routes of a path; Starlette names only the first route's."""
     methods = {
         method
         for route in cast("Starlette", request.app).routes

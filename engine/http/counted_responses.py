@@ -15,7 +15,7 @@ class CountedResponse(Response):
     open_responses: set[Response]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # Count it before the first await: otherwise requests that arrive together would exceed the limit.
+        # Count the response before the first await: otherwise requests that arrive together would exceed the limit.
         self.open_responses.add(self)
         try:
             await super().__call__(scope, receive, send)

@@ -71,7 +71,7 @@ def _summary(entry: Entry, *, is_named: bool) -> str:
 
 
 def fields(data: Json, subject: str) -> str:
-    """The most informative fields of an event's data in one line; a key that is the event's subject is left out."""
+    """The most informative fields of an event's data in one line, without the field ``key`` if it is ``subject``."""
     shown = [
         _field(name, value)
         for name, value in data.items()

@@ -31,9 +31,9 @@ class Reporting:
         self._write_api = api
 
     async def report(self, cluster: str, message: messages.Reports, *, is_member: bool) -> None:
-        """Append the reports of one request; if the cluster is no longer a member, only reports about workloads.
+        """Append the reports of one request; unless ``is_member``, ignore all reports that are not about workloads.
 
-        Raises RefusalError, and appends none, if a report is invalid. Raises LogError if the log fails.
+        Raises RefusalError if a report is invalid, and then appends no report. Raises LogError if the log fails.
         """
         events: list[Report] = []
         served: list[messages.ApisReport] = []
@@ -59,7 +59,7 @@ class Reporting:
         except StatusError as error:
             raise RefusalError(422, "apis", str(error), "see /openapi.json") from None
         if isinstance(answer, Problem):
-            # After a 503 the agent sends all reports again; to set equal values a second time does no harm.
+            # After a 503 the agent sends the request again; it is harmless to write the same status twice.
             raise RefusalError(503, "apis", answer.reason, "try again")
 
 

@@ -149,7 +149,7 @@ class Users:
         self._clock_ms = clock_ms
 
     async def authenticate(self, request: Request) -> User:
-        """The user of a request, after impersonation; raises StatusError: 401 if unknown, 403 if not permitted.
+        """The user of a request. Raises StatusError: 401 if unknown, 403 if the user may not impersonate as requested.
 
         A valid client certificate takes precedence over a token.
         """

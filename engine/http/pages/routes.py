@@ -36,7 +36,7 @@ _EXPLAINED_AT_ONCE_RECORDS: Final = 20_000
 """A binding's page includes the explanation up to this sequence number; in longer logs it would take too long."""
 
 _STATE_PARAMETERS: Final = frozenset({"asOf", "continue"})
-"""Query parameters that are left out of links to another state of a page; the page's filters stay in them."""
+"""Query parameters that a link to another state of a page leaves out; the link keeps the filters of the page."""
 
 
 class _Feed(Struct, frozen=True):

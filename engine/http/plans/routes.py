@@ -227,7 +227,7 @@ def routes(services: Services, planning_api: planned_requests.PlanningApi, jobs:
 
 
 def _decoded(body: bytes) -> PlanRequest:
-    """Decode a plan request; raises RefusalError if a part is too large to decode, msgspec's errors, RecursionError."""
+    """Decode a plan request; raises RefusalError for a part that is too large, msgspec's errors, and RecursionError."""
     parts = msgspec.json.decode(body, type=_Parts)
     for name, raw in (("failures", parts.failures), ("outage", parts.outage)):
         if len(bytes(raw)) > FAILURES_BYTES_MAX:
@@ -238,7 +238,7 @@ def _decoded(body: bytes) -> PlanRequest:
 
 
 def _check_times(plan_request: PlanRequest) -> None:
-    """Raise RefusalError if a failure begins before or after the predicted time: a later one would have no effect."""
+    """Raise RefusalError if a failure begins outside of the predicted period, in which case it has no effect."""
     for index, failure in enumerate(plan_request.failures):
         if not 0 <= failure.after_ms <= plan_request.horizon_ms:
             raise RefusalError(

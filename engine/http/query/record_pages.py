@@ -19,7 +19,7 @@ _PAGE_BYTES_MAX: Final = 8 * 1024 * 1024
 
 
 async def numbered(log: NumberedLog, numbers: Sequence[int], *, is_full: bool) -> response_types.Entries:
-    """The records with these numbers; ``is_full``: more records may match, so set ``after`` of the page.
+    """The records with these numbers; ``after`` is set if ``is_full`` (more may match) or if the page gets too large.
 
     Raises LogCutError if a record is no longer kept.
     """

@@ -125,7 +125,7 @@ class MemberApis:
         def is_stored(rows: Rows) -> bool:
             return object_tables.get(rows, _CLUSTER, "", name) is not None
 
-        # If it is missing, catch up with the log: another replica may have just stored the Cluster.
+        # If the Cluster is missing, catch up with the log: another replica may have just stored it.
         return await self._reads.peek(is_stored) or await self._reads.read(is_stored)
 
     def _api(self, plane: MemberPlane) -> KubeApi:
