@@ -210,7 +210,7 @@ class Observer:
             self._follow(tasks, group, name)
 
     def _follow(self, tasks: asyncio.TaskGroup, group: str, kind: str) -> None:
-        """Start to list and watch a kind, if the API serves it and this was not done before."""
+        """Start to list and watch a kind, if the API serves it and it is not followed yet."""
         resource = self._served.get((group, kind))
         if resource is None or not resource.watched or resource in self._followed:
             return
