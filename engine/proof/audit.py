@@ -75,7 +75,7 @@ async def audit(
     last: int | None = None,
     progress: verification.Progress | None = None,
 ) -> Audit:
-    """Decide the shards' steps with sequence numbers from ``first`` to ``last`` again, and compare the decisions."""
+    """Decide the steps of ``shards`` from number ``first`` to ``last`` (None: the end) again; compare the decisions."""
     changed = audit_rules.ChangedLog(log, rules)
     result = Audit()
     groups: dict[str, Group] = {}

@@ -71,7 +71,7 @@ async def verify(
     starts = {} if snapshot is None else {shard: snapshot.chain(shard) for shard in scope.shards}
     origins = RecordOrigins(until, scope.shards, starts)
     try:
-        # Wait until outputs of the last steps have numbers: they may get them later than the steps.
+        # Wait until the outputs of the last steps have numbers: an output may get its number later than its step.
         await log.wait_current()
     except port.UnnumberedError as error:
         origins.unnumbered = str(error)
