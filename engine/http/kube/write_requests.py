@@ -261,7 +261,7 @@ def _begins_with_status(resource: Resource) -> bool:
 
 
 def check_written_kind(target: Target, resource: Resource) -> None:
-    """Raise StatusError (403) for kinds that clients may neither write nor delete."""
+    """Raise StatusError (403) for kinds that clients may neither write nor delete, and for Events in a plan."""
     reason = kinds.refused(target.api_version, target.kind)
     if not reason and resource.is_event:
         reason = "Events have no effect on decisions, so they can't be planned"
