@@ -111,7 +111,7 @@ class Observations:
         self._remember(data, uid)
 
     def changed(self, value: KubeObject, *, is_gone: bool, is_listed: bool = False) -> Observation | None:
-        """Return the event of a change; None if the change is known already or the value is not an object.
+        """Return the event of a change; None if it is known or outdated, or the value has no name or numeric version.
 
         ``is_listed``: the value comes from a list, not from a watch.
         """
