@@ -12,7 +12,7 @@ from events.records import StoredRecord
 
 _HELD_MAX: Final = 5_000
 _HELD_BYTES_MAX: Final = 4 * port.READ_BYTES_MAX
-"""At most ``_HELD_MAX`` records and this many bytes of values are in memory; beyond that the replay reads the log."""
+"""With ``_HELD_MAX`` records or this many bytes of values in memory, the replay reads the log instead of ahead."""
 
 _UNKNOWN_START: Final = 2**63
 
