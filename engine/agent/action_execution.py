@@ -16,7 +16,7 @@ from engine.agent import kinds, messages, object_preparation, reconciliation, st
 from engine.agent.api_errors import RefusedError
 from engine.agent.call_limits import Gate
 from engine.agent.discovery import Resource
-from engine.agent.gateway_client import Control
+from engine.agent.gateway_client import GatewayClient
 from engine.agent.ledger import Identity
 from engine.agent.member_api import MANAGER, MemberApi
 from engine.agent.reconciliation import Applied, Entry, Observed
@@ -59,7 +59,7 @@ class ActionExecutor:
     def __init__(
         self,
         cluster: str,
-        control: Control,
+        gateway: GatewayClient,
         api: MemberApi,
         gate: Gate,
         known_kinds: kinds.Kinds,
@@ -67,7 +67,7 @@ class ActionExecutor:
         create_namespace: Callable[[str], Awaitable[None]],
     ) -> None:
         self._cluster = cluster
-        self._control = control
+        self._gateway = gateway
         self._api = api
         self._gate = gate
         self._kinds = known_kinds
@@ -194,7 +194,7 @@ class ActionExecutor:
     async def _desired_object(self, work: messages.Work, ref: WorkloadRef) -> tuple[KubeObject, bool]:
         """The object to apply, and whether it may overwrite an object that this agent does not manage."""
         try:
-            message = await self._control.manifest(work.key, work.version)
+            message = await self._gateway.manifest(work.key, work.version)
         except RefusedError as error:
             if error.code == HTTPStatus.NOT_FOUND:
                 raise SupersededError(str(error)) from None

@@ -9,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 
-class Counts(Struct):
+class ClusterCounters(Struct):
     """Counters of one cluster. ``is_reachable``: the last call to its API got a response."""
 
     applied: int = 0
@@ -33,13 +33,13 @@ _COUNTERS: Final = {
 }
 
 
-class Figures(Collector):
+class AgentCollector(Collector):
     """Prometheus collector of the agents' counters."""
 
     def __init__(self, clusters: Sequence[str]) -> None:
-        self._counts = {name: Counts() for name in sorted(clusters)}
+        self._counts = {name: ClusterCounters() for name in sorted(clusters)}
 
-    def of(self, cluster: str) -> Counts:
+    def of(self, cluster: str) -> ClusterCounters:
         """The counters of a cluster; they survive restarts of its agent within the process."""
         return self._counts[cluster]
 

@@ -10,7 +10,7 @@ import anyio.to_thread
 
 from engine import diagnostics
 from engine.agent import kubeconfigs
-from engine.agent.agent_metrics import Counts, Figures
+from engine.agent.agent_metrics import AgentCollector, ClusterCounters
 from engine.agent.call_limits import Backoff
 from engine.agent.checkpoint import Checkpoint
 from engine.agent.configuration import Configuration
@@ -23,9 +23,9 @@ _log = diagnostics.logger("agent")
 
 
 async def run(
-    configurations: Sequence[Configuration], checkpoint: Path, settings: Settings, figures: Figures
+    configurations: Sequence[Configuration], checkpoint: Path, settings: Settings, collector: AgentCollector
 ) -> None:
-    """Serve all clusters until SIGTERM or SIGINT, or until all have left; counts calls and errors in ``figures``.
+    """Serve all clusters until SIGTERM or SIGINT, or until all have left; counts calls and errors in ``collector``.
 
     Raises kubeconfigs.KubeconfigError or OSError if a configuration is not usable.
     """
@@ -36,7 +36,7 @@ async def run(
             tasks.start_soon(_stop_on_signal, tasks.cancel_scope)
             async with anyio.create_task_group() as agents:
                 for configuration, reached in zip(configurations, accesses, strict=True):
-                    counts = figures.of(configuration.cluster)
+                    counts = collector.of(configuration.cluster)
                     agents.start_soon(_serve, configuration, reached, kept, settings, counts)
             tasks.cancel_scope.cancel()
     finally:
@@ -45,7 +45,11 @@ async def run(
 
 
 async def _serve(
-    configuration: Configuration, reached: Access, kept: Checkpoint, settings: Settings, counts: Counts
+    configuration: Configuration,
+    reached: Access,
+    kept: Checkpoint,
+    settings: Settings,
+    counts: ClusterCounters,
 ) -> None:
     """Serve one cluster; an unexpected exception restarts only its agent, with growing delays."""
     backoff = Backoff(_RESTART_FIRST_S, _RESTART_LAST_S)

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 import anyio
 
-from engine.agent.agent_metrics import Counts
+from engine.agent.agent_metrics import ClusterCounters
 from engine.agent.api_errors import FailedError, ThrottledError, UnreachableError
 
 _Result = TypeVar("_Result")
@@ -54,13 +54,13 @@ class Backoff:
 class Gate:
     """Limits all calls to one API (``call``). ``is_reachable``: the last call got a response."""
 
-    def __init__(self, on_change: Callable[[], None], counts: Counts | None = None) -> None:
+    def __init__(self, on_change: Callable[[], None], counts: ClusterCounters | None = None) -> None:
         self._limiter = anyio.CapacityLimiter(CALLS_MAX)
         self._backoff = Backoff()
         self._accepted = 0
         self._closed_until_s = 0.0
         self._on_change = on_change
-        self._counts = counts or Counts()
+        self._counts = counts or ClusterCounters()
         self.is_reachable = True
 
     async def call(self, request: Callable[[], Awaitable[_Result]]) -> _Result:

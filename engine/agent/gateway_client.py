@@ -28,7 +28,7 @@ _LINE: Final = msgspec.json.Decoder(messages.Line)
 _Answer = TypeVar("_Answer", bound=messages.Shape)
 
 
-class Control:
+class GatewayClient:
     """Call the gateway; all methods raise the errors of ``api_errors``."""
 
     def __init__(self, server: str, token: str, cluster: str, authority: str = "") -> None:

@@ -11,7 +11,7 @@ import anyio
 _Key = TypeVar("_Key", bound=Hashable)
 
 
-class Waiting(Generic[_Key]):
+class KeyQueue(Generic[_Key]):
     """A queue of keys. A key that is queued while a worker processes it is processed again afterwards."""
 
     # Two workers never process the same key at once: actions of one binding must not overlap.

@@ -22,13 +22,13 @@ from engine.agent import (
     watch_receivers,
 )
 from engine.agent.action_execution import ActionExecutor, Fault, SupersededError
-from engine.agent.agent_metrics import Counts
+from engine.agent.agent_metrics import ClusterCounters
 from engine.agent.api_errors import ApiError, FailedError, ThrottledError, UnreachableError
 from engine.agent.call_limits import Backoff, Gate
 from engine.agent.checkpoint import Checkpoint
 from engine.agent.configuration import Configuration
-from engine.agent.gateway_client import Control
-from engine.agent.key_queue import Waiting
+from engine.agent.gateway_client import GatewayClient
+from engine.agent.key_queue import KeyQueue
 from engine.agent.kubeconfigs import Access, KubeconfigError
 from engine.agent.ledger import Identity, Ledger
 from engine.agent.member_api import MemberApi
@@ -50,7 +50,7 @@ _PROBE_S: Final = 5.0
 _CAPACITY_REPORT_S: Final = 1.0
 """Minimum interval between capacity reports."""
 
-_CALM_S: Final = 300.0
+_DRIFT_COOLDOWN_S: Final = 300.0
 """Seconds after a correction of drift. A further one in this time is delayed, each time longer."""
 
 _FAULT_FIRST_S: Final = 1.0
@@ -83,11 +83,11 @@ class MemberAgent:
         access: Access,
         kept: Checkpoint,
         settings: Settings,
-        counts: Counts,
+        counts: ClusterCounters,
     ) -> None:
         self._name = configuration.cluster
         self._settings = settings
-        self._control = Control(
+        self._gateway = GatewayClient(
             configuration.server, configuration.token, configuration.cluster, configuration.authority
         )
         self._api = MemberApi(access)
@@ -95,28 +95,28 @@ class MemberAgent:
         self._gate = Gate(self._follow_health, counts)
         self._history = reflector.History(self._forget_observed)
         self._ledger = Ledger(kept, self._name)
-        self._reporter = Reporter(self._control, self._ledger, self._on_cluster_state, counts)
+        self._reporter = Reporter(self._gateway, self._ledger, self._on_cluster_state, counts)
         self._kinds = kinds.Kinds(self._api, self._gate, self._reporter.report)
         self._scalers = watch_receivers.Scalers(self._reapply_scaled)
-        self._namespaces = NamespaceSync(self._name, self._control, self._api, self._gate, self._kinds)
+        self._namespaces = NamespaceSync(self._name, self._gateway, self._api, self._gate, self._kinds)
         self._executor = ActionExecutor(
             self._name,
-            self._control,
+            self._gateway,
             self._api,
             self._gate,
             self._kinds,
             self._scalers,
             self._namespaces.create,
         )
-        self._waiting = Waiting[str]()
+        self._queue = KeyQueue[str]()
         self._orphans = OrphanSearch(
             self._name,
             self._api,
             self._gate,
             self._kinds,
             self._ledger,
-            self._control,
-            self._waiting,
+            self._gateway,
+            self._queue,
         )
         on_change = self._on_capacity_change
         self._nodes = watch_receivers.Tracked(lambda node: node.name, member_capacity.node_of, on_change)
@@ -144,18 +144,18 @@ class MemberAgent:
                     self._report_capacity,
                 ):
                     tasks.start_soon(task)
-                calls = UserCalls(self._name, self._control, self._api)
+                calls = UserCalls(self._name, self._gateway, self._api)
                 for task in (self._follow_works, self._discover, self._namespaces.run, calls.run):
                     self._start(task)
                 self._follow_capacity()
                 for key, entry in self._ledger.entries():
-                    self._waiting.put(key)
+                    self._queue.put(key)
                     self._follow_objects(entry)
                 for _ in range(_WORKERS):
                     tasks.start_soon(self._work)
         finally:
             with anyio.CancelScope(shield=True):
-                async with aclosing(self._api), aclosing(self._control):
+                async with aclosing(self._api), aclosing(self._gateway):
                     # A cluster that joins later with this name must not continue from this position.
                     await (self._ledger.end() if self._has_left else self._ledger.save())
 
@@ -174,14 +174,14 @@ class MemberAgent:
     async def _follow_works(self) -> None:
         """Receive works after the stored position, or a full list if there is none, and queue their bindings."""
         listed: set[str] = set()
-        async for line in self._control.follow(self._ledger.position):
+        async for line in self._gateway.follow(self._ledger.position):
             work = line.work
             if work is not None:
                 listed.add(work.key)
-                if not self._orphans.keep(work):
+                if not self._orphans.defer_removal(work):
                     self._take(work, is_listed=line.position is None)
             if line.is_listed and self._tasks is not None:
-                self._orphans.settle(listed, self._tasks)
+                self._orphans.remove_unlisted(listed, self._tasks)
             if line.namespaces is not None:
                 self._namespaces.changed(line.namespaces)
             if line.position is not None:
@@ -190,25 +190,25 @@ class MemberAgent:
     def _take(self, work: messages.Work, *, is_listed: bool) -> None:
         if self._ledger.take(work, is_listed=is_listed):
             self._paces.pop(work.key, None)
-            self._waiting.put(work.key)
+            self._queue.put(work.key)
 
     async def _work(self) -> None:
         """Process queued bindings."""
         while True:
-            key = await self._waiting.take()
+            key = await self._queue.take()
             entry = self._ledger.get(key)
             if entry is not None:
                 await self._carry_out(key, entry)
-            self._waiting.done(key)
+            self._queue.done(key)
 
     async def _carry_out(self, key: str, entry: Entry) -> None:
         """Carry out the next action of one binding; retry a failure, and set ``fault`` if that may be permanent."""
         try:
             await self._act(key, entry)
         except SupersededError:
-            self._waiting.put_later(key, self._pace(key))
+            self._queue.put_later(key, self._pace(key))
         except (Fault, ApiError, KubeconfigError) as error:
-            self._waiting.put_later(key, self._pace(key))
+            self._queue.put_later(key, self._pace(key))
             if isinstance(error, ThrottledError | UnreachableError) and not isinstance(error, FailedError):
                 _log.info("waiting for an API", cluster=self._name, key=key, error=str(error))
             else:
@@ -230,7 +230,7 @@ class MemberAgent:
                 self._handle_change(key)
             case reconciliation.Remove() as action:
                 if not await self._executor.remove(entry, action):
-                    self._waiting.put_later(key, self._pace(key))
+                    self._queue.put_later(key, self._pace(key))
                     return
                 self._counts.removed += 1
                 # A newer work may need an object again; the binding is then not finished.
@@ -239,12 +239,12 @@ class MemberAgent:
                 else:
                     entry.applied = entry.seen = None
                     self._ledger.put(key, entry)
-                    self._waiting.put(key)
+                    self._queue.put(key)
             case reconciliation.Forget() | "settled":
                 pass
         # A newer work arrived during the action; take its action next.
         if entry.work is not work:
-            self._waiting.put(key)
+            self._queue.put(key)
 
     def _follow_objects(self, entry: Entry) -> None:
         """Start a watch of the applied object's kind, once per kind."""
@@ -266,13 +266,13 @@ class MemberAgent:
         if reconciliation.has_drifted(entry):
             # Another controller may undo each correction; growing delays bound the number of applies.
             pace = self._paces.get(key)
-            if pace is None or anyio.current_time() > pace.used_s + _CALM_S:
+            if pace is None or anyio.current_time() > pace.used_s + _DRIFT_COOLDOWN_S:
                 self._paces[key] = _Pace(Backoff(_FAULT_FIRST_S, _FAULT_LAST_S), anyio.current_time())
-                self._waiting.put(key)
+                self._queue.put(key)
             else:
-                self._waiting.put_later(key, self._pace(key))
+                self._queue.put_later(key, self._pace(key))
         elif entry.work.state == "removed":
-            self._waiting.put(key)
+            self._queue.put(key)
 
     def _pace(self, key: str) -> float:
         pace = self._paces.setdefault(key, _Pace(Backoff(_FAULT_FIRST_S, _FAULT_LAST_S), 0.0))
@@ -286,7 +286,7 @@ class MemberAgent:
         if key is not None and entry is not None and entry.applied is not None:
             # An empty digest equals no other, so ``reconciliation.decide`` returns Apply.
             entry.applied = structs.replace(entry.applied, fields="")
-            self._waiting.put(key)
+            self._queue.put(key)
 
     def _forget_observed(self, _seen: int, _now: int) -> None:
         """Apply all objects again once they are listed: in a restored API they have earlier contents and versions."""

@@ -17,7 +17,7 @@ from engine.agent import kinds, object_preparation
 from engine.agent.api_errors import ApiError
 from engine.agent.call_limits import Gate
 from engine.agent.discovery import Resource
-from engine.agent.gateway_client import Control
+from engine.agent.gateway_client import GatewayClient
 from engine.agent.member_api import MemberApi
 from engine.domain import marks
 from events import vocabulary
@@ -62,10 +62,10 @@ class NamespaceSync:
     """Applies the propagated namespaces of the control plane in one member, and deletes those that no longer exist."""
 
     def __init__(
-        self, cluster: str, control: Control, api: MemberApi, gate: Gate, known_kinds: kinds.Kinds
+        self, cluster: str, gateway: GatewayClient, api: MemberApi, gate: Gate, known_kinds: kinds.Kinds
     ) -> None:
         self._cluster = cluster
-        self._control = control
+        self._gateway = gateway
         self._api = api
         self._gate = gate
         self._kinds = known_kinds
@@ -130,7 +130,7 @@ class NamespaceSync:
 
     async def _expected(self) -> tuple[dict[str, KubeObject], bool]:
         """Return the control plane's namespaces by name, and whether the agent must not delete others."""
-        message = await self._control.namespaces()
+        message = await self._gateway.namespaces()
         namespaces = [_prepared(raw) for raw in message.manifests]
         self._known = {value.name: value for value in namespaces}
         return self._known, message.keeps_others

@@ -12,8 +12,8 @@ from engine.agent import kinds, messages, object_preparation
 from engine.agent.api_errors import ApiError, RefusedError
 from engine.agent.call_limits import Backoff, Gate
 from engine.agent.discovery import Resource
-from engine.agent.gateway_client import Control
-from engine.agent.key_queue import Waiting
+from engine.agent.gateway_client import GatewayClient
+from engine.agent.key_queue import KeyQueue
 from engine.agent.kubeconfigs import KubeconfigError
 from engine.agent.ledger import Ledger
 from engine.agent.member_api import MemberApi
@@ -41,23 +41,23 @@ class OrphanSearch:
         gate: Gate,
         known_kinds: kinds.Kinds,
         ledger: Ledger,
-        control: Control,
-        waiting: Waiting[str],
+        gateway: GatewayClient,
+        queue: KeyQueue[str],
     ) -> None:
         self._cluster = cluster
         self._api = api
         self._gate = gate
         self._kinds = known_kinds
         self._ledger = ledger
-        self._control = control
-        self._waiting = waiting
+        self._gateway = gateway
+        self._queue = queue
         self.is_needed = False
         self._is_running = False
         self._is_repeated = False
         self._removed: dict[str, messages.Work] = {}
 
-    def keep(self, work: messages.Work) -> bool:
-        """Keep a work in state ``removed`` of an unknown binding until the search ends; return False for other works.
+    def defer_removal(self, work: messages.Work) -> bool:
+        """Defer a work in state ``removed`` of an unknown binding until the search ends; return False for other works.
 
         The search may find the binding's object, so the removal must not be reported before that.
         """
@@ -66,7 +66,7 @@ class OrphanSearch:
         self._removed[work.key] = work
         return True
 
-    def settle(self, listed: AbstractSet[str], tasks: TaskGroup) -> None:
+    def remove_unlisted(self, listed: AbstractSet[str], tasks: TaskGroup) -> None:
         """Start to remove bindings that a full list of works does not contain; start a search for orphans if necessary.
 
         Works that were removed while the feed was interrupted are only absent from the list, not reported as removed.
@@ -98,7 +98,7 @@ class OrphanSearch:
         while unlisted:
             key, work = next(iter(unlisted.items()))
             try:
-                newest = await self._control.newest_work(key)
+                newest = await self._gateway.newest_work(key)
             except ApiError as error:
                 _log.warning("removal not known; retrying", cluster=self._cluster, key=key, error=str(error))
                 # Try the other bindings first: the control plane may fail to answer for this one only.
@@ -111,7 +111,7 @@ class OrphanSearch:
             # If the binding was placed again, the newest work is not a removal. Its version may be lower than the known
             # one: a log that was restored from a backup may lack the known work.
             if entry is not None and entry.work is work and self._ledger.take(newest, is_listed=True):
-                self._waiting.put(key)
+                self._queue.put(key)
         self._ledger.release_position()
 
     async def _run(self) -> None:
@@ -121,7 +121,7 @@ class OrphanSearch:
         self.is_needed = self._is_running = False
         for work in self._removed.values():
             if self._ledger.take(work):
-                self._waiting.put(work.key)
+                self._queue.put(work.key)
         self._removed = {}
         self._ledger.release_position()
 
@@ -159,7 +159,7 @@ class OrphanSearch:
 
     def _put(self, entry: Entry) -> None:
         self._ledger.put(entry.work.key, entry)
-        self._waiting.put(entry.work.key)
+        self._queue.put(entry.work.key)
 
     async def _listed(self, resource: Resource) -> Sequence[KubeObject]:
         try:
@@ -187,7 +187,7 @@ class OrphanSearch:
             if self._ledger.get(key) is not None:
                 continue
             try:
-                newest = await self._control.newest_work(key)
+                newest = await self._gateway.newest_work(key)
             except ApiError as error:
                 failure = error
                 continue

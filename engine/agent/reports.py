@@ -11,10 +11,10 @@ import anyio
 
 from engine import diagnostics
 from engine.agent import messages, reconciliation
-from engine.agent.agent_metrics import Counts
+from engine.agent.agent_metrics import ClusterCounters
 from engine.agent.api_errors import RefusedError, ThrottledError, UnreachableError
 from engine.agent.call_limits import Backoff
-from engine.agent.gateway_client import Control
+from engine.agent.gateway_client import GatewayClient
 from engine.agent.ledger import Ledger
 
 _GATHER_S: Final = 0.05
@@ -30,9 +30,13 @@ class Reporter:
     """Report one cluster. ``on_answer`` gets the gateway's answer to each batch."""
 
     def __init__(
-        self, control: Control, ledger: Ledger, on_answer: Callable[[messages.Cluster], None], counts: Counts
+        self,
+        gateway: GatewayClient,
+        ledger: Ledger,
+        on_answer: Callable[[messages.Cluster], None],
+        counts: ClusterCounters,
     ) -> None:
-        self._control = control
+        self._gateway = gateway
         self._ledger = ledger
         self._on_answer = on_answer
         self._counts = counts
@@ -84,7 +88,7 @@ class Reporter:
         backoff = Backoff()
         while True:
             try:
-                self._on_answer(await self._control.report(batch_id, batch))
+                self._on_answer(await self._gateway.report(batch_id, batch))
             except (UnreachableError, ThrottledError) as error:
                 _log.warning("gateway unreachable; retrying reports", error=str(error))
                 await anyio.sleep(backoff.next_delay_s())

@@ -10,7 +10,7 @@ import msgspec
 from engine import diagnostics
 from engine.agent import messages
 from engine.agent.api_errors import ApiError
-from engine.agent.gateway_client import Control
+from engine.agent.gateway_client import GatewayClient
 from engine.agent.kubeconfigs import KubeconfigError
 from engine.agent.member_api import MemberApi
 from events import records
@@ -25,9 +25,9 @@ _log = diagnostics.logger("agent")
 class UserCalls:
     """Forwards the requests of users; ``run`` receives them until the connection ends."""
 
-    def __init__(self, cluster: str, control: Control, api: MemberApi) -> None:
+    def __init__(self, cluster: str, gateway: GatewayClient, api: MemberApi) -> None:
         self._cluster = cluster
-        self._control = control
+        self._gateway = gateway
         self._api = api
         self._limiter = anyio.CapacityLimiter(_CALLS_MAX)
         self._scopes: dict[str, anyio.CancelScope] = {}
@@ -38,7 +38,7 @@ class UserCalls:
         failure: ApiError | None = None
         async with anyio.create_task_group() as tasks:
             try:
-                async for call in self._control.calls():
+                async for call in self._gateway.calls():
                     if not call.is_ended:
                         scope = self._scopes[call.id] = anyio.CancelScope()
                         tasks.start_soon(self._carry_out, call, scope)
@@ -63,7 +63,7 @@ class UserCalls:
     async def _forward(self, call: messages.Call) -> None:
         try:
             async with self._api.forwarded(call) as response:
-                await self._control.reply(call.id, response.status, response.content_type, response.body)
+                await self._gateway.reply(call.id, response.status, response.content_type, response.body)
         except (ApiError, KubeconfigError) as error:
             _log.info("user request failed", cluster=self._cluster, error=str(error))
             await self._refuse(call, str(error))
@@ -83,6 +83,6 @@ class UserCalls:
             yield msgspec.json.encode(status)
 
         try:
-            await self._control.reply(call.id, HTTPStatus.SERVICE_UNAVAILABLE, records.JSON, body())
+            await self._gateway.reply(call.id, HTTPStatus.SERVICE_UNAVAILABLE, records.JSON, body())
         except ApiError as error:
             _log.info("response to user not sent", cluster=self._cluster, error=str(error))

@@ -11,7 +11,7 @@ from cyclopts import Parameter, validators
 
 from engine.agent import agent_process, kinds, kubeconfigs
 from engine.agent import configuration as configurations
-from engine.agent.agent_metrics import Figures
+from engine.agent.agent_metrics import AgentCollector
 from engine.agent.api_errors import ApiError
 from engine.agent.configuration import Configuration
 from engine.agent.kubeconfigs import Access
@@ -160,20 +160,22 @@ def agent(
 async def _serve(
     agent_configurations: list[Configuration], kept: Path, settings: Settings, host: str, port: int | None
 ) -> None:
-    figures = Figures([entry.cluster for entry in agent_configurations])
+    collector = AgentCollector([entry.cluster for entry in agent_configurations])
     if port is None:
-        await agent_process.run(agent_configurations, kept, settings, figures)
+        await agent_process.run(agent_configurations, kept, settings, collector)
         return
     from engine.process import health_endpoint  # noqa: PLC0415  # only needed with --metrics-port
 
     watch = health_endpoint.Watch(host=host, port=port)
-    shown = health_endpoint.watched(watch, lambda: not figures.unreachable(), figures, figures.unreachable)
+    shown = health_endpoint.watched(
+        watch, lambda: not collector.unreachable(), collector, collector.unreachable
+    )
     async with contextlib.AsyncExitStack() as stack:
         try:
             await stack.enter_async_context(shown)
         except OSError as error:
             raise failures.Failure(f"{host}:{port}: {error}", "choose another --metrics-port") from None
-        await agent_process.run(agent_configurations, kept, settings, figures)
+        await agent_process.run(agent_configurations, kept, settings, collector)
 
 
 def _read(path: Path, context: str) -> Access:

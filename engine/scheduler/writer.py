@@ -14,7 +14,7 @@ from engine import diagnostics
 from engine.agent.api_errors import ApiError, FailedError, RefusedError, UnreachableError
 from engine.agent.call_limits import Backoff, Gate
 from engine.agent.discovery import Resource
-from engine.agent.key_queue import Waiting
+from engine.agent.key_queue import KeyQueue
 from engine.agent.kubeconfigs import KubeconfigError
 from engine.agent.member_api import MemberApi
 from engine.agent.reflector import History
@@ -100,7 +100,7 @@ class Writer:
         self._component = component
         self._pace = Pace(per_second)
         self._gate = Gate(lambda: None)
-        self._waiting = Waiting[Key]()
+        self._queue = KeyQueue[Key]()
         self._failed: dict[Key, _Attempt] = {}
         self._busy: set[Key] = set()
         self._events: asyncio.Queue[tuple[ObservedBinding, DecisionMade]] = asyncio.Queue(_EVENTS_MAX)
@@ -113,7 +113,7 @@ class Writer:
             if key not in self._busy:
                 self._busy.add(key)
                 self._idle.clear()
-                self._waiting.put(key)
+                self._queue.put(key)
 
     async def run(self) -> None:
         """Write until cancelled."""
@@ -124,14 +124,14 @@ class Writer:
 
     async def _work(self) -> None:
         while True:
-            key = await self._waiting.take()
+            key = await self._queue.take()
             self._busy.add(key)
             self._idle.clear()
             try:
                 await self._write_pending(key)
             finally:
                 self._busy.discard(key)
-                self._waiting.done(key)
+                self._queue.done(key)
                 if not self._busy:
                     self._idle.set()
 
@@ -186,7 +186,7 @@ class Writer:
         self._failed[key] = attempt
         if isinstance(error, RefusedError | FailedError):
             self._decider.refuse(key)
-        self._waiting.put_later(key, attempt.backoff.next_delay_s())
+        self._queue.put_later(key, attempt.backoff.next_delay_s())
 
     async def _send(self, key: Key, newest: ObservedBinding, write: writes.Write) -> ObservedBinding:
         """Send a write based on ``newest``; return the written version, or in a conflict the API's current version."""

@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from engine.agent import messages
-from engine.agent.agent_metrics import Counts
+from engine.agent.agent_metrics import ClusterCounters
 from engine.agent.checkpoint import Checkpoint
 from engine.agent.configuration import Configuration
 from engine.agent.kubeconfigs import Access
@@ -322,7 +322,7 @@ async def running(gateway: Gateway, member: Member, checkpoint: Path) -> AsyncGe
     ):
         kept = await asyncio.to_thread(Checkpoint, checkpoint)
         configuration = Configuration(cluster=NAME, server=gateway_url, token="t")  # noqa: S106  # a test's
-        agent = MemberAgent(configuration, Access(server=member_url), kept, Settings(), Counts())
+        agent = MemberAgent(configuration, Access(server=member_url), kept, Settings(), ClusterCounters())
         task = asyncio.create_task(agent.run())
         try:
             yield agent

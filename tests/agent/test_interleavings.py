@@ -13,10 +13,10 @@ from starlette.routing import Route
 
 import engine.agent.member
 from engine.agent import messages
-from engine.agent.agent_metrics import Counts
+from engine.agent.agent_metrics import ClusterCounters
 from engine.agent.call_limits import Backoff
 from engine.agent.checkpoint import Checkpoint
-from engine.agent.gateway_client import Control
+from engine.agent.gateway_client import GatewayClient
 from engine.agent.ledger import Ledger
 from engine.agent.member_api import MemberApi
 from engine.agent.reconciliation import Entry
@@ -169,8 +169,8 @@ async def test_every_removal_of_many_is_reported_at_once(tmp_path: Path) -> None
     gateway, kept = Gateway(), await asyncio.to_thread(Checkpoint, tmp_path / "agent.sqlite")
     ledger = Ledger(kept, NAME)
     async with karmada_api.serving(gateway.routes()) as url:
-        control = Control(url, "t", NAME)
-        reporter = Reporter(control, ledger, lambda _cluster: None, Counts())
+        control = GatewayClient(url, "t", NAME)
+        reporter = Reporter(control, ledger, lambda _cluster: None, ClusterCounters())
         for number in range(messages.REPORTS_MAX):
             work = messages.Work(key=f"k{number}", state="removed", term=1, step=1)
             ledger.put(work.key, Entry(work=work))
@@ -193,7 +193,7 @@ async def test_response_with_a_strange_content_type_is_passed_on() -> None:
         yield b"body"
 
     async with karmada_api.serving([Route(f"/api/v1/agents/{NAME}/replies", reply, methods=["POST"])]) as url:
-        control = Control(url, "t", NAME)
+        control = GatewayClient(url, "t", NAME)
         # Bytes that are not UTF-8 come from aiohttp as surrogates.
         for content_type in ("text/\u00fc", b"text/\xfc".decode("utf-8", "surrogateescape")):
             await control.reply("1", 200, content_type, chunks())
@@ -215,13 +215,13 @@ async def test_agent_whose_checkpoint_fails_closes_its_connections(
             await super().aclose()
             closed.append("member")
 
-    class Closing(Control):
+    class Closing(GatewayClient):
         async def aclose(self) -> None:
             await super().aclose()
             closed.append("control")
 
     monkeypatch.setattr(engine.agent.member, "MemberApi", Api)
-    monkeypatch.setattr(engine.agent.member, "Control", Closing)
+    monkeypatch.setattr(engine.agent.member, "GatewayClient", Closing)
 
     async def serve() -> None:
         async with running(gateway, member, tmp_path / "agent.sqlite"):

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 
 from engine.agent import user_calls
-from engine.agent.gateway_client import Control
+from engine.agent.gateway_client import GatewayClient
 from engine.agent.kubeconfigs import Access
 from engine.agent.member_api import MemberApi
 from engine.bench import karmada_api
@@ -51,7 +51,7 @@ async def test_watch_whose_client_has_left_takes_no_place_of_other_requests(
             karmada_api.serving(server) as server_url,
             httpx.AsyncClient(base_url=server_url, headers={"authorization": f"Bearer {TOKEN}"}) as user,
         ):
-            control, api = Control(server_url, TOKEN, "one"), MemberApi(Access(server=member_url))
+            control, api = GatewayClient(server_url, TOKEN, "one"), MemberApi(Access(server=member_url))
             async with background(user_calls.UserCalls("one", control, api).run()):
                 await asyncio.sleep(0.5)
                 async with user.stream("GET", f"{_PROXY}/api/v1/pods?watch=true") as watch:

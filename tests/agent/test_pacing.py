@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from engine.agent.api_errors import ThrottledError, UnreachableError
 from engine.agent.call_limits import CALLS_MAX, Backoff, Gate
-from engine.agent.key_queue import Waiting
+from engine.agent.key_queue import KeyQueue
 from engine.agent.kubeconfigs import Access
 from engine.agent.member_api import MemberApi
 from engine.bench import karmada_api
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 async def test_key_is_queued_once_and_again_after_a_change() -> None:
-    waiting = Waiting[str]()
+    waiting = KeyQueue[str]()
     for key in ("a", "b", "a"):
         waiting.put(key)
     assert [await waiting.take(), await waiting.take()] == ["a", "b"]
@@ -34,7 +34,7 @@ async def test_key_is_queued_once_and_again_after_a_change() -> None:
 
 
 async def test_earliest_of_several_delays_wins() -> None:
-    waiting = Waiting[str]()
+    waiting = KeyQueue[str]()
     waiting.put_later("a", 3_600)
     waiting.put_later("b", 0.02)
     waiting.put_later("a", 0.01)
@@ -43,7 +43,7 @@ async def test_earliest_of_several_delays_wins() -> None:
 
 
 async def test_every_worker_takes_a_key() -> None:
-    waiting, taken = Waiting[str](), list[str]()
+    waiting, taken = KeyQueue[str](), list[str]()
 
     async def work() -> None:
         taken.append(await waiting.take())
@@ -58,7 +58,7 @@ async def test_every_worker_takes_a_key() -> None:
 
 
 async def test_each_of_many_keys_is_taken_in_constant_time() -> None:
-    waiting = Waiting[int]()
+    waiting = KeyQueue[int]()
     for key in range(100_000):
         waiting.put(key)
     began_s = time.process_time()

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from engine.agent import kinds, messages
 from engine.agent.call_limits import Gate
-from engine.agent.gateway_client import Control
+from engine.agent.gateway_client import GatewayClient
 from engine.agent.kubeconfigs import Access
 from engine.agent.member_api import MemberApi
 from engine.agent.namespaces import NamespaceSync
@@ -178,7 +178,7 @@ async def test_namespaces_are_read_once_for_many_objects_that_need_one() -> None
         karmada_api.serving(gateway.routes()) as gateway_url,
         karmada_api.serving(member.routes()) as member_url,
     ):
-        control, api = Control(gateway_url, "t", NAME), MemberApi(Access(server=member_url))
+        control, api = GatewayClient(gateway_url, "t", NAME), MemberApi(Access(server=member_url))
         async with aclosing(control), aclosing(api):
             gate = Gate(lambda: None)
             known_kinds = kinds.Kinds(api, gate, lambda _report: None)

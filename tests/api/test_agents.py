@@ -11,7 +11,7 @@ import pytest
 from msgspec import structs
 
 from engine.agent import messages
-from engine.agent.gateway_client import Control
+from engine.agent.gateway_client import GatewayClient
 from engine.http.agents import routes
 from engine.http.services import Services
 from engine.http.tunnels import Call, NotReachableError, Queued
@@ -210,13 +210,13 @@ async def test_feed_with_line_separators_in_a_name_is_read() -> None:
     work = structs.replace(applied("one", 1), key=key, template=ref, shard=keys.shard_of(key))
     records_of_step = RecordBuilder().step(keys.shard_of(key), [work])
     with on_a_port([*opening(), *records_of_step]) as served:
-        control = Control(served.url, TOKEN, "one")
+        control = GatewayClient(served.url, TOKEN, "one")
         lines = [line async for line in _until_listed(control)]
         await control.aclose()
     assert [line.work.key for line in lines if line.work is not None] == [key]
 
 
-async def _until_listed(control: Control) -> AsyncGenerator[messages.Line]:
+async def _until_listed(control: GatewayClient) -> AsyncGenerator[messages.Line]:
     async with contextlib.aclosing(control.follow(None)) as feed:
         async for line in feed:
             yield line

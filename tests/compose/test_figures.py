@@ -8,7 +8,7 @@ from msgspec import structs
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from engine.agent.agent_metrics import Figures
+from engine.agent.agent_metrics import AgentCollector
 from engine.agent.kubeconfigs import Access
 from engine.log.kafka import sequence
 from engine.loop_lag import LoopLag
@@ -44,7 +44,7 @@ async def shown() -> dict[str, set[str]]:
     labels_by_name = labels(WorkerMetrics(story.worker, story.log).collect())
     labels_by_name |= labels(LoopLag().collect())
     labels_by_name |= labels((await served_requests()).collect())
-    labels_by_name |= labels(Figures(["member1"]).collect())
+    labels_by_name |= labels(AgentCollector(["member1"]).collect())
     labels_by_name |= labels(SequenceMetrics(lambda: sequence.Counts(7, 3, 0, 2)).collect())
     observed = observer_service.Observed(
         "karmada",

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from engine.agent.agent_metrics import Figures
+from engine.agent.agent_metrics import AgentCollector
 from events import keys, topics
 from tests import waiting
 from tests.brokers.processes import LocalBrokers
@@ -183,7 +183,7 @@ def test_decisions_works_and_reports_have_the_trace_of_the_request(running: Topo
 def test_each_metric_of_the_dashboard_is_exported_by_a_process(running: Topology) -> None:
     shown = {name for part in running.parts for name, _ in part.figures()}
     # Agents run elsewhere; their metrics are checked in test_figures.
-    agents = {sample.name for metric in Figures(["member1"]).collect() for sample in metric.samples}
+    agents = {sample.name for metric in AgentCollector(["member1"]).collect() for sample in metric.samples}
     assert documents.metrics_named() - shown - agents == set()
 
 

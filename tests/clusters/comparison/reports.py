@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from engine.agent import messages, statuses
 from engine.agent.api_errors import RefusedError, UnreachableError
-from engine.agent.gateway_client import Control
+from engine.agent.gateway_client import GatewayClient
 from engine.identity.endpoint import FILE, Endpoint
 from events.json_values import Json, objects_at
 from events.kube_objects import KubeObject
@@ -222,7 +222,7 @@ class Agents:
     def __init__(self, karmada: Plane, directory: Path) -> None:
         self._karmada = karmada
         self._endpoint = msgspec.json.decode((directory / FILE).read_bytes(), type=Endpoint)
-        self._controls: dict[str, Control] = {}
+        self._controls: dict[str, GatewayClient] = {}
         self._works: defaultdict[str, dict[str, messages.Work]] = defaultdict(dict)
         self._batches = 0
 
@@ -242,7 +242,7 @@ class Agents:
         answer = await owner.post(f"{self._endpoint.url}/api/v1/agents/{cluster}/token")
         if answer.is_success:
             token = msgspec.json.decode(answer.content, type=messages.Token).token
-            self._controls[cluster] = Control(self._endpoint.url, token, cluster)
+            self._controls[cluster] = GatewayClient(self._endpoint.url, token, cluster)
 
     async def report(self, reports: Sequence[Report]) -> None:
         """Report to both planes; a Work that Reballast does not dispatch is left out."""
