@@ -20,7 +20,9 @@ _Arguments = TypeVarTuple("_Arguments")
 _Result = TypeVar("_Result")
 
 
-async def apart(size: int, compute: Callable[[*_Arguments], _Result], *arguments: *_Arguments) -> _Result:
+async def in_thread_if_large(
+    size: int, compute: Callable[[*_Arguments], _Result], *arguments: *_Arguments
+) -> _Result:
     """Call ``compute`` and return its result, in a thread if ``size`` exceeds ``LARGE_BYTES``."""
     if size > LARGE_BYTES:
         return await anyio.to_thread.run_sync(compute, *arguments)

@@ -27,7 +27,7 @@ _DATABASE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal")
 _log = diagnostics.logger(__name__)
 
 
-def directory(path: Path) -> None:
+def create_directory(path: Path) -> None:
     """Create a data directory and its missing parents, readable by the owner only.
 
     In an existing directory, make files private that former releases left readable by other users, and warn if
@@ -48,7 +48,7 @@ def directory(path: Path) -> None:
         )
 
 
-def database(path: Path) -> None:
+def create_database(path: Path) -> None:
     """Create an empty database file with a private mode; SQLite gives that mode to its files beside it.
 
     An existing file keeps its content. It is not opened, because closing it would release this process's locks on it.
@@ -74,7 +74,7 @@ def identity(path: Path) -> tuple[int, int] | None:
     return None
 
 
-def opened(path: Path) -> IO[bytes]:
+def open_empty(path: Path) -> IO[bytes]:
     """Open a file for writing, readable by its owner only; empty it if it exists."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _FILE_MODE)
     with suppress(PermissionError):
@@ -82,7 +82,7 @@ def opened(path: Path) -> IO[bytes]:
     return os.fdopen(descriptor, "wb")
 
 
-def appended(path: Path) -> IO[bytes]:
+def open_for_append(path: Path) -> IO[bytes]:
     """Open a file of lines for appending; remove an incomplete last line, which a crash may have left."""
     file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, _FILE_MODE), "r+b")
     file.truncate(file.read().rfind(b"\n") + 1)
@@ -93,7 +93,7 @@ def appended(path: Path) -> IO[bytes]:
 def write(path: Path, content: bytes) -> None:
     """Write a file atomically; it is on disk on return, so that a power failure loses no key."""
     new = path.with_name(path.name + ".new")
-    with opened(new) as file:
+    with open_empty(new) as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

@@ -25,9 +25,9 @@ class EndSignal:
     async def wait(self, after: int) -> None:
         """Return when the number is above ``after``."""
         while self.number <= after:
-            await self.moved()
+            await self.wait_for_move()
 
-    async def moved(self) -> None:
+    async def wait_for_move(self) -> None:
         """Return at the next call of ``move``, even if the number stays the same."""
         if self._moved is None:
             self._moved = asyncio.get_running_loop().create_future()

@@ -104,7 +104,7 @@ def encoded(entry: Entry) -> bytes:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    private_files.database(path)
+    private_files.create_database(path)
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")

@@ -63,7 +63,7 @@ def write(path: Path, batch: Sequence[StoredRecord], form: Format) -> int:
             except ImportError:
                 raise MissingPackageError("Parquet needs the package pyarrow") from None
             return len(batch)
-    with private_files.opened(path) as file:
+    with private_files.open_empty(path) as file:
         file.write(b"".join(line + b"\n" for line in lines))
     return len(lines)
 

@@ -43,5 +43,5 @@ def write(path: Path, batch: Sequence[StoredRecord]) -> None:
     own = [attributes.of(record) for record in batch]
     for name in _ATTRIBUTES:
         columns[name] = pa.array([fields.get(name) for fields in own], text)
-    with private_files.opened(path) as file:
+    with private_files.open_empty(path) as file:
         files.write_table(pa.table(columns), file, compression="zstd")

@@ -311,7 +311,7 @@ def _open(directory: Path, synchronous: str) -> _Files:
     with ExitStack() as undo:
         lock = undo.enter_context(closing(_lock_directory(directory)))
         try:
-            private_files.database(path)
+            private_files.create_database(path)
             writing = undo.enter_context(closing(sqlite_table.connect(path, synchronous)))
             ends = sqlite_table.prepare(writing)
             reading = undo.enter_context(closing(sqlite_table.connect(path, synchronous)))
@@ -329,8 +329,8 @@ def _identities(path: Path) -> list[tuple[int, int] | None]:
 
 def _lock_directory(directory: Path) -> IO[bytes]:
     """Lock the directory until the file is closed or the process ends for any reason."""
-    private_files.directory(directory)
-    lock = private_files.opened(directory / _LOCK_FILE)
+    private_files.create_directory(directory)
+    lock = private_files.open_empty(directory / _LOCK_FILE)
     until_s = time.monotonic() + _LOCK_S_MAX
     while not _is_locked(lock):
         if time.monotonic() > until_s:

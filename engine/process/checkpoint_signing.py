@@ -57,7 +57,7 @@ class FileSink:
         return content[: content.rfind(b"\n") + 1].splitlines()
 
     def _append(self, line: bytes) -> None:
-        with private_files.appended(self._path) as file:
+        with private_files.open_for_append(self._path) as file:
             file.write(line + b"\n")
             file.flush()
             os.fsync(file.fileno())

@@ -106,7 +106,7 @@ async def replica_on(
     """
     at = address.parse(where)
     await topics.prepare(at)
-    await asyncio.to_thread(private_files.directory, directory)
+    await asyncio.to_thread(private_files.create_directory, directory)
     log = numbered_log.KafkaLog(at, extends=extends, directory=directory)
     started = replica.Replica(log, directory, members, where)
     started.collectors.append(SequenceMetrics(log.sequence_counts))

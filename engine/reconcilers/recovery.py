@@ -93,7 +93,7 @@ async def follow_facts(
         most -= len(batch)
         changes: list[fact_changes.Changed] = []
         for record in batch:
-            changes += await loop_share.apart(len(record.value), facts.take, record)
+            changes += await loop_share.in_thread_if_large(len(record.value), facts.take, record)
             if share.is_used:
                 await share.yield_loop()
         folded = fact_changes.folded(batch, changes)
@@ -114,7 +114,7 @@ async def take_own(
         for record in batch:
             # Await only for large records: an await costs as much as taking a small one.
             if len(record.value) > loop_share.LARGE_BYTES:
-                await loop_share.apart(len(record.value), fold.take, record)
+                await loop_share.in_thread_if_large(len(record.value), fold.take, record)
             else:
                 fold.take(record)
             if share.is_used:

@@ -68,7 +68,7 @@ class SnapshotFiles:
         """Write without syncing; a power failure may damage the file, which ``snapshots`` detects by the digest."""
         # A fixed name, so a crash leaves at most one such file behind.
         path = self._directory / "snapshot.bin.tmp"
-        with private_files.opened(path) as file:
+        with private_files.open_empty(path) as file:
             file.writelines(parts)
         path.rename(self._path(number))
 

@@ -123,7 +123,9 @@ class Renderer:
         for render_input in missing:
             await share.pause()
             template = templates_at.get((render_input.shard, render_input.offset))
-            rendered = await loop_share.apart(len(template or b""), _render, render_input, template, rules)
+            rendered = await loop_share.in_thread_if_large(
+                len(template or b""), _render, render_input, template, rules
+            )
             results[render_input] = rendered
             if rendered.fault != _MISSING:  # Not cached: the records may arrive later.
                 self._cached.put(render_input, rendered)

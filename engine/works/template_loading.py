@@ -94,7 +94,7 @@ class TemplateLoader:
             record = stored.get(offset)
             template = EMPTY
             if record is not None:
-                template = await loop_share.apart(len(record.value), _template, record)
+                template = await loop_share.in_thread_if_large(len(record.value), _template, record)
             loaded[shard, offset] = template
             self._cache((shard, offset), template)
 

@@ -243,7 +243,7 @@ class WriteExecution:
             current = stored.get(target.key)
             stored_bytes = len(current.manifest) if isinstance(current, StoredObject) else 0
             size = max(stored_bytes, attempt.body_bytes)
-            outcome = await loop_share.apart(size, _outcome, attempt.mutation, stored)
+            outcome = await loop_share.in_thread_if_large(size, _outcome, attempt.mutation, stored)
             # The views may include records after ``ends``. If such a record wrote the object as it was read, search
             # for other writes from that record on.
             start = max(ends.get(target.slot, 0), _version(current))

@@ -102,9 +102,9 @@ def test_open_directory_causes_a_warning_with_path_mode_and_remedy(
     )
     tmp_path.chmod(0o750)
     with structlog.testing.capture_logs() as log_events:
-        private_files.directory(tmp_path)
+        private_files.create_directory(tmp_path)
         tmp_path.chmod(0o700)
-        private_files.directory(tmp_path)
+        private_files.create_directory(tmp_path)
     assert log_events == [
         {
             "event": "data directory accessible by other users",

@@ -255,7 +255,7 @@ class _Agents:
             work.completions,
         )
         made = await self._maker.render(source)
-        message = await loop_share.apart(
+        message = await loop_share.in_thread_if_large(
             len(made.manifest), work_feed.manifest_message, made, placed.mark_values
         )
         return _json(message)

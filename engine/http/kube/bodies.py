@@ -81,7 +81,7 @@ async def _object_in(
 ) -> KubeObject:
     kind = media_type(request)
     size = _parsing_size(raw, is_yaml=kind in _YAML)
-    return await loop_share.apart(size, _read, kind, raw, resource, repeated)
+    return await loop_share.in_thread_if_large(size, _read, kind, raw, resource, repeated)
 
 
 def is_yaml(request: Request) -> bool:
@@ -128,7 +128,7 @@ def _typed(value: KubeObject, resource: Resource) -> KubeObject:
 
 async def patch_value(raw: bytes, repeated: list[str]) -> object:
     """Parse a JSON patch; appends the paths of duplicate fields to ``repeated``. Raises StatusError."""
-    return await loop_share.apart(len(raw), _patch_value, raw, repeated)
+    return await loop_share.in_thread_if_large(len(raw), _patch_value, raw, repeated)
 
 
 def _patch_value(raw: bytes, repeated: list[str]) -> object:
@@ -146,7 +146,7 @@ async def applied_object(raw: bytes, repeated: list[str]) -> KubeObject:
     The paths of duplicate fields are appended to ``repeated``.
     """
     size = _parsing_size(raw, is_yaml=is_expanding(raw) or not raw.lstrip().startswith(b"{"))
-    return KubeObject(await loop_share.apart(size, yaml_object, raw, repeated))
+    return KubeObject(await loop_share.in_thread_if_large(size, yaml_object, raw, repeated))
 
 
 def _json_of(raw: bytes, resource: Resource) -> Json:
@@ -213,7 +213,7 @@ async def _options(request: Request) -> Json:
     if not raw:
         return _options_in_query(request)
     size = _parsing_size(raw, is_yaml=kind in _YAML)
-    options = await loop_share.apart(size, _options_in, kind, raw)
+    options = await loop_share.in_thread_if_large(size, _options_in, kind, raw)
     if options.get("kind") not in (None, "", _DELETION):
         raise status_objects.bad_request(f"decoded object cannot be converted to {_DELETION}")
     if (wrong := type_errors.mistyped(options, _OPTIONS)) is not None:

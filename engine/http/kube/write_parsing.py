@@ -57,8 +57,8 @@ _OF_PARTS: Final = {
 class WriteRequest(Struct, frozen=True, kw_only=True):
     """A write request and what was parsed from it.
 
-    ``body_bytes`` is the size of the body for ``loop_share.apart``; if a short body can expand to a large object, such
-    as YAML with aliases, it is a large number instead.
+    ``body_bytes`` is the size of the body for ``loop_share.in_thread_if_large``; if a short body can expand to a large
+    object, such as YAML with aliases, it is a large number instead.
     ``prefix`` is the ``generateName`` from which the name was generated; empty if the client named the object.
     """
 

@@ -147,7 +147,7 @@ class _Plans:
         try:
             body = await incoming_requests.read_body(request, BODY_BYTES_MAX)
             # Each decoding step blocks the loop for up to 60 ms, even in a thread; other tasks run between the steps.
-            plan_request = await loop_share.apart(len(body), _decoded, body)
+            plan_request = await loop_share.in_thread_if_large(len(body), _decoded, body)
         except incoming_requests.TooLargeError as error:
             raise RefusalError(413, "body", str(error), "plan a smaller change") from None
         except (msgspec.MsgspecError, RecursionError) as error:

@@ -128,7 +128,7 @@ def _new_file(path: Path | None) -> tuple[sqlite3.Connection, State]:
 
 def _loaded(path: Path | None) -> tuple[sqlite3.Connection, State]:
     if path is not None:
-        private_files.database(path)
+        private_files.create_database(path)
     # With an empty name SQLite creates a temporary file and deletes it on close.
     connection = sqlite3.connect(
         path or "", timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False

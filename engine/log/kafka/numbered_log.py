@@ -171,7 +171,7 @@ class KafkaLog:
         await self._advance()
         end = self._fetched
         while self._read < end:
-            await self._end.moved()
+            await self._end.wait_for_move()
         return self._end.number
 
     async def wait(self, after: int) -> None:

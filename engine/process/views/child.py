@@ -41,7 +41,7 @@ def main(directory: Path) -> None:
 @contextlib.contextmanager
 def _only_child(directory: Path) -> Generator[None]:
     """Wait for the lock of the views and hold it: the child of a killed parent keeps it until its batch is written."""
-    with private_files.opened(directory / _LOCK_FILE) as lock:
+    with private_files.open_empty(directory / _LOCK_FILE) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

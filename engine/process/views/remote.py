@@ -64,7 +64,7 @@ class RemoteViews:
         while self._end.number < number:
             if self.refusal:
                 raise port.LogError(self.refusal)
-            await self._end.moved()
+            await self._end.wait_for_move()
 
     async def run(self) -> None:
         """Run the child until cancelled; restart it if it exits.

@@ -129,7 +129,7 @@ class MemberWrites:
             # Set ``newest`` again: the object may have changed since the request was parsed.
             newest = structs.replace(writer, newest=self._plane.last_number())
             edit = structs.replace(edit, writer=newest)
-            edited = await loop_share.apart(write.body_bytes, edit.apply, live)
+            edited = await loop_share.in_thread_if_large(write.body_bytes, edit.apply, live)
             permission = Permission(
                 user=write.user, rights=await self._rights(write.user), creates=write.method == "POST"
             )
