@@ -153,7 +153,7 @@ def applied(
     source: manifests.Document | None = None,
 ) -> Result:
     """Create or patch an object and return the result; after a conflict, try again from the newest version."""
-    desired = three_way.with_memory(value)
+    desired = three_way.with_last_applied(value)
     # A file that names a resourceVersion demands that version, so its conflicts are not retried.
     is_versioned = "resourceVersion" in desired.metadata
     dry_run = " (dry run)" * chosen.dry_run

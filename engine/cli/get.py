@@ -263,7 +263,7 @@ def _table(
 ) -> tuple[Listing, list[KubeObject]]:
     """The table of the objects, and the object of each row."""
     namespace, as_of = selection.namespace, selection.as_of
-    if kind.route != "template" or kind in kinds.DERIVED or kind.kind in server_reads.SERVED:
+    if kind.route != "template" or kind in kinds.DERIVED or kind.kind in server_reads.LISTED_BY_KUBE_API:
         return table_rows.listing(kind, objects, now_ms), objects
     if is_named or len(objects) == 1:
         documents = [server_reads.binding_of(client, value, as_of) for value in objects]

@@ -25,7 +25,7 @@ _STANDARD_OUTPUT: Final = "-"
 _MAKE_KEY: Final = "make one: reballast log new-key checkpoint.key"
 _NAME_CHECKPOINTS: Final = "name a file or address to which `reballast log checkpoint --to` has written"
 _USE_KEY: Final = "use the FILE.pub that `reballast log new-key FILE` wrote"
-_USUAL: Final = "10m"
+_DEFAULT_INTERVAL: Final = "10m"
 """Time between checkpoints if the user gives none."""
 
 LogOption = Annotated[
@@ -45,7 +45,9 @@ class Signing:
     checkpoint_key: Annotated[
         Path | None, Parameter(help="Sign checkpoints of the log with this key (see `log checkpoint`).")
     ] = None
-    checkpoint_every: Annotated[str, Parameter(help="Time between checkpoints: 10m, 1h30m, 90s.")] = _USUAL
+    checkpoint_every: Annotated[str, Parameter(help="Time between checkpoints: 10m, 1h30m, 90s.")] = (
+        _DEFAULT_INTERVAL
+    )
     checkpoint_to: Annotated[
         str,
         Parameter(help=f"File or kafka:// address to append to; by default {FILE} in the data directory."),
@@ -54,7 +56,7 @@ class Signing:
     def schedule(self, directory: Path) -> checkpoint_signing.Schedule | None:
         """Return the interval, key and destination of checkpoints; None if none are made. Raises Failure."""
         if self.checkpoint_key is None and not os.environ.get(KEY_VARIABLE):
-            if self.checkpoint_to or self.checkpoint_every != _USUAL:
+            if self.checkpoint_to or self.checkpoint_every != _DEFAULT_INTERVAL:
                 option = "--checkpoint-to" if self.checkpoint_to else "--checkpoint-every"
                 raise failures.usage(f"{option} needs --checkpoint-key FILE", _MAKE_KEY)
             return None

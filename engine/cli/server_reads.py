@@ -21,7 +21,7 @@ from events.kube_objects import KubeObject
 from events.validation import known_kinds as kinds
 
 _PAGE_ITEMS: Final = 500
-SERVED: Final = frozenset({"Namespace", "Event", "Work"})
+LISTED_BY_KUBE_API: Final = frozenset({"Namespace", "Event", "Work"})
 """Kinds of which the Kubernetes API derives some objects itself, so only it lists all of them."""
 
 
@@ -204,7 +204,7 @@ def _all(client: Client, kind: kinds.Kind, selection: Selection) -> Iterator[Kub
         for value in objects(client, "bindings", namespace=namespace, labelSelector=labels, asOf=as_of):
             if value.kind == kind.kind and name in {"", value.name}:
                 yield value
-    elif kind.kind in SERVED and not as_of:
+    elif kind.kind in LISTED_BY_KUBE_API and not as_of:
         yield from _served(client, kind, selection)
     else:
         # Objects of a custom kind are stored in the version in which they were written, so query all

@@ -12,21 +12,21 @@ from engine.domain import marks
 from events.json_values import Json, as_object, decoded, object_at
 from events.kube_objects import KubeObject
 
-_MEMORY_BYTES_MAX: Final = 262_144
+_LAST_APPLIED_BYTES_MAX: Final = 262_144
 """Kubernetes' limit for annotations. A larger last-applied annotation is omitted: the next apply removes no field."""
 
 
-def with_memory(value: KubeObject) -> KubeObject:
+def with_last_applied(value: KubeObject) -> KubeObject:
     """The object with kubectl's last-applied annotation."""
-    plain = without_memory(value)
+    plain = without_last_applied(value)
     noted = plain.with_metadata({"annotations": plain.annotations})
-    memory = msgspec.json.encode(noted.document, order="sorted") + b"\n"
-    if len(memory) > _MEMORY_BYTES_MAX:
+    encoded = msgspec.json.encode(noted.document, order="sorted") + b"\n"
+    if len(encoded) > _LAST_APPLIED_BYTES_MAX:
         return plain
-    return plain.with_metadata({"annotations": {**plain.annotations, marks.LAST_APPLIED: memory.decode()}})
+    return plain.with_metadata({"annotations": {**plain.annotations, marks.LAST_APPLIED: encoded.decode()}})
 
 
-def without_memory(value: KubeObject) -> KubeObject:
+def without_last_applied(value: KubeObject) -> KubeObject:
     """The object without the last-applied annotation."""
     if marks.LAST_APPLIED not in value.annotations:
         return value
@@ -76,4 +76,4 @@ def is_conflict(changes: Json, before: Json, now: Json) -> bool:
 
 def as_read(value: KubeObject) -> KubeObject:
     """The object as it is printed: without the last-applied annotation and without ``managedFields``."""
-    return without_memory(value).without_metadata("managedFields")
+    return without_last_applied(value).without_metadata("managedFields")

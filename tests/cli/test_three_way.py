@@ -26,7 +26,7 @@ def patched(target: Json, patch: Json) -> Json:
 
 def applied(spec: Json, live: Json | None) -> Json:
     """Return the object after an apply with this spec."""
-    desired = three_way.with_memory(KubeObject({"metadata": {"name": "x"}, "spec": spec})).document
+    desired = three_way.with_last_applied(KubeObject({"metadata": {"name": "x"}, "spec": spec})).document
     if live is None:
         return desired
     return patched(live, three_way.patch(three_way.last_applied(KubeObject(live)), desired, live))
@@ -64,13 +64,13 @@ def test_omitted_fields_are_removed_and_fields_of_others_kept(
 def test_object_too_large_to_remember_has_no_annotation() -> None:
     large = KubeObject({"metadata": {"name": "x"}, "data": {"a": "x" * 300_000}})
 
-    assert three_way.with_memory(large) == large
+    assert three_way.with_last_applied(large) == large
     assert three_way.last_applied(large) == {}
 
 
 def test_annotation_size_is_measured_in_bytes() -> None:
     large = KubeObject({"metadata": {"name": "x"}, "data": {"a": "é" * 150_000}})
-    assert three_way.with_memory(large) == large
+    assert three_way.with_last_applied(large) == large
 
 
 @given(st.text())
