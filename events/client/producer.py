@@ -202,7 +202,7 @@ class Producer:
                 )
             # BaseException: a cancelled call must release its buffer space too.
             except BaseException as error:
-                self._buffer.give(size)
+                self._buffer.release(size)
                 if isinstance(error, KafkaError):
                     raise self._meaning(error, record) from error
                 raise
@@ -221,7 +221,7 @@ class Producer:
 
         def settle(done: asyncio.Future[RecordMetadata]) -> None:
             del self._pending[done]
-            self._buffer.give(size)
+            self._buffer.release(size)
             error = done.exception()
             if error is not None:
                 self._failed = True
@@ -323,14 +323,14 @@ class _ByteBudget:
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
         self._taken = 0
-        self._given = asyncio.Event()
+        self._released = asyncio.Event()
 
     async def take(self, size: int) -> None:
         while self._taken and self._taken + size > self._bytes_max:
-            self._given.clear()
-            await self._given.wait()
+            self._released.clear()
+            await self._released.wait()
         self._taken += size
 
-    def give(self, size: int) -> None:
+    def release(self, size: int) -> None:
         self._taken -= size
-        self._given.set()
+        self._released.set()
