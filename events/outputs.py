@@ -42,7 +42,7 @@ class Outputs:
         self._early_bytes = 0
         self._named: Counter[tuple[int, int]] = Counter()
 
-    def declare(self, shard: int) -> list[str]:
+    def expect(self, shard: int) -> list[str]:
         """Expect the outputs of the shard's last valid step, in this object's topics only; return their ids."""
         chain = self._chains[shard]
         start = f"{shard}-{chain.term}-{chain.number}-"
@@ -88,7 +88,7 @@ class Outputs:
             self._forget(oldest)
         return dropped
 
-    def due(self, shard: int) -> list[StoredRecord]:
+    def take_early(self, shard: int) -> list[StoredRecord]:
         """Remove and return the early records that name the shard's last valid step, to be judged again."""
         step = (shard, self._chains[shard].number)
         if step not in self._named:

@@ -240,7 +240,7 @@ class Fold:
         self._counts.add(_NAMES[type(data)])
         if isinstance(data, decisions.StepTaken):
             # Outputs that precede their step in the sequence take effect now, under the number of the step.
-            for early in self._steps.due(record.partition):
+            for early in self._steps.take_early_outputs(record.partition):
                 self._apply_output(early, record.number)
             return
         match data:

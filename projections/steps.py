@@ -87,7 +87,7 @@ class Steps:
             shard.time_ms = data.time_ms
             shard.release = data.release
             shard.ends = data.ends
-            self._declared += self._outputs.declare(record.partition)
+            self._declared += self._outputs.expect(record.partition)
         return counts
 
     def take_output(self, record: StoredRecord) -> Judgement:
@@ -103,10 +103,10 @@ class Steps:
             self._foreign[record.partition, record.offset] = True
         return judgement
 
-    def due(self, shard: int) -> list[StoredRecord]:
+    def take_early_outputs(self, shard: int) -> list[StoredRecord]:
         """Return the early records that the shard's last valid step declares as outputs."""
         outputs: list[StoredRecord] = []
-        for record in self._outputs.due(shard):
+        for record in self._outputs.take_early(shard):
             self._kept[record.number] = None
             if self._outputs.judge(record) is Judgement.VALID:
                 outputs.append(record)

@@ -80,7 +80,7 @@ class ValidWorks:
                 batch = await self._log.read(topics.DECISIONS, shard, start, min(READ, end - start))
                 for record in batch:
                     if record.headers.get("ce_type") == catalogue.STEP_TAKEN and self._take(chain, record):
-                        works_due += self._take_due(shard)
+                        works_due += self._take_early_works(shard)
                 self._ends[shard] = port.offset_after(batch, end)
                 await asyncio.sleep(0)  # let other tasks run: after a restart this reads all steps
         while len(self._outputs.awaited) > _AWAITED_MAX:
@@ -107,12 +107,14 @@ class ValidWorks:
         data = codec.event_of(record)
         if data is None or not chain.take(record, data):
             return False
-        self._outputs.declare(chain.shard)
+        self._outputs.expect(chain.shard)
         return True
 
-    def _take_due(self, shard: int) -> list[records.StoredRecord]:
+    def _take_early_works(self, shard: int) -> list[records.StoredRecord]:
         valid_works = [
-            record for record in self._outputs.due(shard) if self._outputs.judge(record) is Judgement.VALID
+            record
+            for record in self._outputs.take_early(shard)
+            if self._outputs.judge(record) is Judgement.VALID
         ]
         self._foreign.difference_update((record.partition, record.offset) for record in valid_works)
         return valid_works
