@@ -69,7 +69,10 @@ class Template(Struct, frozen=True, kw_only=True):
 
 
 def scalers(rows: Rows, span: Span | None) -> dict[int, ScaleTarget]:
-    """Return the targets of propagated autoscalers, by key id; with ``span`` only of autoscalers that changed in it."""
+    """Return the target of each propagated autoscaler, by the autoscaler's key id.
+
+    With ``span``, return only the targets of autoscalers that changed in it.
+    """
     within = f" AND o.id IN ({changes.IN_RANGE})" if span else ""
     result: dict[int, ScaleTarget] = {}
     for key_id, api_version, namespace, uid, manifest, body in rows.select(
@@ -82,7 +85,7 @@ def scalers(rows: Rows, span: Span | None) -> dict[int, ScaleTarget]:
 
 
 def scaled(manifest: bytes, namespace: str) -> ScaleTarget:
-    """Return the target of an autoscaler."""
+    """Return the target that the manifest of an autoscaler in ``namespace`` names."""
     reference = object_at(decoded(manifest), "spec", "scaleTargetRef")
     group, kind, name = (str(reference.get(field, "")) for field in ("apiVersion", "kind", "name"))
     return ScaleTarget(keys.group_of(group), kind, namespace, name)

@@ -43,7 +43,7 @@ class Status(Struct, frozen=True, array_like=True, gc=False):
     since_ms: int
     fields: dict[str, int | str] = {}
     whole: bool = False
-    """Whether the template has the whole status of its only member, or the conditions of all members."""
+    """Whether the template's status is the whole status of its only member, or has the conditions of all members."""
 
 
 class Binding(domain.Binding, kw_only=True, array_like=True):
@@ -140,7 +140,7 @@ _AFTER_SCHEDULING: Final = (
     decisions.BindingDispatched,
     decisions.StatusAggregated,
 )
-"""Decisions that a step takes after it has changed and scheduled a binding: a success covers its current generation."""
+"""Decisions that follow the scheduling of a binding in a step: a success then covers its current generation."""
 
 _STORED: Final = "SELECT body FROM bindings JOIN keys USING (id) WHERE key = ?"
 _BODIES: Final = """
@@ -245,7 +245,7 @@ def _new_binding(at_ms: int, head: Envelope, data: decisions.BindingDeclared) ->
 
 
 def _columns(binding: Binding) -> Row:
-    """Return the values of the searchable columns; also let parts equal to those of other bindings share memory."""
+    """Return the values of the searchable columns; also replace parts of the binding by shared equal values."""
     binding.claim = shared(binding.claim)
     binding.clusters = shared(binding.clusters)
     binding.applied = shared(binding.applied)

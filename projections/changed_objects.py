@@ -65,7 +65,7 @@ class ChangedObjects:
     ) -> None:
         """Record that a template got the mark of a lazy policy, or lost it; must be called before its binding changes.
 
-        A template with a claim shows the mark that its binding has.
+        A new mark has no effect on a template with a claim, which is rendered with the marks of the claim.
         """
         is_marked = isinstance(data, decisions.TemplateMarked)
         binding = self._bindings.get(key_id)

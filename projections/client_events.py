@@ -34,7 +34,7 @@ _SELECT: Final = "SELECT body FROM client_events WHERE number > ?"
 
 
 class ClientEvent(Struct, frozen=True, array_like=True, gc=False):
-    """An Event as last written, in the form of ``v1``, and its metadata.
+    """An Event as last written, as an object of API version ``v1``, and its metadata.
 
     ``number`` is that of the record that last wrote it, ``first_number`` that of the record that created it.
     """

@@ -39,8 +39,8 @@ class Dependents:
         current = () if binding is None else binding.dependencies
         refs = list(needed) if needed and shown(binding) != seen else []
         if current is not needed:
-            # Also mark new dependencies. One that was dropped and added again missed changes of the binding in between,
-            # but may still render the binding, if the dependency's shard has not decided on the drop yet.
+            # Also mark new dependencies. A dependency that was removed and added again got no change of this binding in
+            # between. It may still render the binding, if the dependency's shard has not decided on the removal yet.
             known = frozenset(needed)
             refs += [ref for ref in current if ref not in known]
         for ref in refs:

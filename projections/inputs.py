@@ -1,7 +1,8 @@
 """Verdicts on the inputs in all partitions of a log, from the same pure fold that owners of shards use.
 
 The state survives a restart. The heads of objects and clusters are in the tables; those of objects are read when they
-are needed. A partition's recent ids are read from the log again when the partition's next record arrives.
+are needed. A partition's recent ids, the ids of its last records, serve to recognize repeated records. They are read
+from the log again when the partition's next record arrives.
 """
 
 from collections.abc import Iterable
@@ -41,7 +42,7 @@ class Inputs:
         return self._heads[topic].get(key)
 
     def flush(self, rows: Rows) -> None:  # noqa: ARG002  # a view, which writes nothing
-        """Drop heads from memory that the tables contain."""
+        """Drop heads from memory if there are many; the tables contain them."""
         for heads in self._heads.values():
             heads.flush()
 
@@ -79,11 +80,11 @@ class RecentIdsRebuild:
         return self._fold.state.recent
 
     def take(self, records: Iterable[StoredRecord]) -> None:
-        """Add the partition's next records."""
+        """Fold records of the partition, in order; those outside the range of offsets have no effect."""
         for record in records:
             if self._before - limits.RECENT_IDS <= record.offset < self._before:
                 self._fold.take(record)
 
 
 def _accept(manifest: kube_objects.Manifest, raw: msgspec.Raw) -> None:
-    """Accept every object: the recent ids do not depend on the content of the records."""
+    """Accept every object without a check: recent ids do not depend on the content of the records."""

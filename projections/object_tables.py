@@ -144,7 +144,7 @@ def with_others(
     first = start(after)
     later = (item for item in others if item.key > first)
     new = (item for item in later if get(rows, kind, *item.key) is None)
-    # Only a first page reports how many objects follow; later pages look up only as many others as they may show.
+    # Only a first page counts the objects that follow; a later page looks up at most limit + 1 of `others`.
     added = list(islice(new, limit + 1 if after and limit else None))
     if not added:
         return stored
@@ -261,7 +261,10 @@ def object_row(row: ResultRow) -> ObjectRow:
 
 
 def object_document_of(row: ResultRow, *, managed: bool = True, api_version: str = "") -> KubeObject:
-    """Render an object from a result of ``OBJECTS``; ``managed`` and ``api_version`` as in ``object_document``."""
+    """Render an object from a result of ``OBJECTS``; ``managed`` adds ``managedFields``.
+
+    ``api_version``, if set, replaces that of the manifest.
+    """
     _id, binding_body, rebalancer_body, *fields = row
     binding = bindings.decode(binding_body) if binding_body else None
     rebalancer = rebalancers.decode(rebalancer_body) if rebalancer_body else None
@@ -269,7 +272,7 @@ def object_document_of(row: ResultRow, *, managed: bool = True, api_version: str
 
 
 def namespace_bounds(namespace: str) -> tuple[str, str]:
-    """Return the values between which the keys of all bindings of a namespace are."""
+    """Return the range, end exclusive, that has the keys of all bindings of a namespace."""
     # '0' is the character after '/'.
     return f"{namespace}/", f"{namespace}0"
 

@@ -137,7 +137,7 @@ class StoredObject(Struct, frozen=True, kw_only=True):
 
 
 class StoredManifest(NamedTuple):
-    """The manifest of an object as written: JSON, but not valid by the schema if a producer ignores it."""
+    """The manifest of an object as written: JSON; producers that bypass the write API may violate the schema."""
 
     namespace: str
     name: str
@@ -289,7 +289,10 @@ class Objects:
         return True
 
     def touch(self, key_id: int, number: int, uid: str) -> bool:
-        """Set the number of an object that is rendered differently without a write; return False if the uid differs."""
+        """Set the number of an object that is rendered differently, although no client wrote the object.
+
+        Return False, without effect, if no object with this uid exists.
+        """
         current = self.get(key_id)
         if current is None or current.uid != uid:
             return False
@@ -332,7 +335,7 @@ def _merged_row(stored: ObjectRow | None, row: ObjectRow) -> ObjectRow:
 
 
 def _with_status(current: ObjectRow, written: _WrittenStatus) -> ObjectRow:
-    """Return the row as ``_STATUS`` will change it."""
+    """Return the row as the statement ``_STATUS`` will store it."""
     return current._replace(
         number=max(current.number, written.number),
         version=max(current.version, written.version),

@@ -87,7 +87,10 @@ def changed_dependents(rows: Queryable, span: tuple[int, int] | None) -> list[sh
 def containing(
     rows: Queryable, texts: Sequence[str], span: tuple[int, int] | None
 ) -> list[shapes.WorkloadRef]:
-    """Return the objects whose manifests contain one of these texts; ``span`` as in ``changed_dependents``."""
+    """Return the objects whose manifests contain one of these texts.
+
+    With ``span``, return only objects that changed after the first number, up to and including the second.
+    """
     matches = " OR ".join(["instr(manifest, ?)"] * len(texts))
     statement = f"SELECT id FROM objects WHERE ({matches})"  # noqa: S608  # constants
     if span is None:

@@ -243,7 +243,7 @@ def counts(rows: Rows) -> dict[str, int]:
 
 
 def count_objects(rows: Rows) -> dict[str, int]:
-    """Return the current numbers of bindings, clusters and objects."""
+    """Return the current numbers of rows in the tables ``bindings``, ``clusters`` and ``objects``, by table name."""
     return {
         table: int(rows.select(f"SELECT count(*) FROM {table}")[0][0])  # noqa: S608  # constants
         for table in ("bindings", "clusters", "objects")

@@ -64,8 +64,8 @@ class Projector:
         self._fold: Fold | None = None
         self._written = 0
         self._end = EndSignal()
-        # Use only one thread: it completes a batch even if the task is cancelled, and the next batch must not
-        # start before.
+        # Use only one thread: it completes a batch even if the task is cancelled, and the next batch must wait for
+        # this.
         self._thread = ThreadPoolExecutor(1, "projector")
 
     async def run(self) -> None:

@@ -36,13 +36,13 @@ _EARLY: Final = (
     "SELECT topic, partition, offset, number, key, headers, value, checksum FROM early ORDER BY number"
 )
 _TOPICS: Final = (topics.WORKS, topics.REJECTIONS)
-"""Topics whose records take effect only if a step declares them as outputs; in others they are judged like inputs."""
+"""Topics whose records take effect only if a step declares them as outputs."""
 
 _decode_headers = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class ShardSteps(Struct):
-    """The chain of a shard's steps; of the last valid one also log number, time, release and ends of inputs."""
+    """The chain of a shard's steps; and number, time, release and input offsets (``ends``) of the last valid step."""
 
     chain: Chain
     at_number: int = 0

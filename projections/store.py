@@ -258,8 +258,8 @@ def _connect(path: Path | None, cache_kib: int = _CACHE_KIB) -> Connection:
         _make_private(path)
         address = path.absolute().as_uri()
         if not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists():
-            # SQLite cannot create its index of the write-ahead log in a read-only directory. As there is no such log,
-            # the file is complete.
+            # SQLite cannot create its index of the write-ahead log in a read-only directory. Here no write-ahead log
+            # exists, so the file is complete without an index.
             address += "?immutable=1"
     raw = sqlite3.connect(
         address,

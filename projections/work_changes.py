@@ -147,8 +147,9 @@ class WorkChanges:
     def _rendered_with_namespace(
         self, key_id: int, name: str, written: kube_objects.Manifest | None
     ) -> list[WorkKeyIds]:
-        """Return the changed works of a namespace, or keep its version if it is no longer propagated and return none.
+        """Return the works of a namespace that is propagated or deleted; their rendered content changes.
 
+        If the namespace is no longer propagated, keep its version for its works and return none.
         ``written`` is the new manifest; None if the namespace is deleted.
         """
         works = self._works.of_key(key_id)
@@ -175,7 +176,10 @@ class WorkChanges:
     def _without_version(
         self, works: list[WorkKeyIds], version: Version, current: ObjectRow
     ) -> list[WorkKeyIds]:
-        """Keep an object's current version if works contain it; return the works that contain no kept version."""
+        """Keep ``current`` as ``version`` of its object for those ``works`` that contain this version.
+
+        Return the works that contain no kept version of the object: they show its new version.
+        """
         contained = {where: self._versions(where[1], self._works.get(where)) for where in works}
         if count := sum(version in versions for versions in contained.values()):
             self._former.keep(version, current, count)

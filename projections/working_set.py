@@ -12,7 +12,7 @@ _Document = TypeVar("_Document")
 DOCUMENTS_MAX: Final = 4_096
 """Maximum number of documents that stay in memory between batches; during a batch there may be more.
 
-A document takes 2 kB. Most decisions about a key follow one another closely, so few of them load it again.
+A document takes 2 kB. Decisions about a key follow one another closely, so few of them find its document evicted.
 """
 
 

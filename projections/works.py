@@ -239,7 +239,7 @@ def _is_of_namespace(work: Work | None) -> bool:
 
 
 def claim_of(binding: Binding | None) -> marks.Claim:
-    """Return the parts of a binding's claim that its rendered works contain."""
+    """Return the parts of a binding's claim that its rendered works contain; ``NO_CLAIM`` without a binding."""
     if binding is None:
         return marks.NO_CLAIM
     claim = binding.claim

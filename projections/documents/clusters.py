@@ -236,7 +236,7 @@ def _condition(reported: events.ClusterCondition) -> Condition:
 
 
 def _enablements_condition(cluster: Cluster) -> Condition:
-    """Return the condition CompleteAPIEnablements; False: served kinds are unknown, and built-in ones are assumed."""
+    """Return the condition CompleteAPIEnablements: False if the cluster's served kinds are unknown."""
     is_known = bool(cluster.spec.apis)
     reason = "Complete" if is_known else "Empty"
     message = f"collected {reason.lower()} APIEnablements from the cluster"

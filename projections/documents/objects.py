@@ -84,7 +84,7 @@ def object_document(
         metadata.pop(name, None)
     metadata["name"] = row.name
     metadata |= {"namespace": row.namespace} if row.namespace else {}
-    # As in Kubernetes, the start of a deletion increments the generation; without that, controllers ignore it.
+    # As in Kubernetes, the start of a deletion increments the generation; otherwise controllers ignore the deletion.
     generation = row.generation + KubeObject(document).is_ending
     metadata |= identity(row.uid, generation, row.created_ms, shown_number(row, binding, rebalancer))
     kind = _known_kind(row)
@@ -209,7 +209,7 @@ def _merged_conditions(statuses: Iterable[tuple[str, Json]]) -> list[Json]:
 
 
 def _whole_statuses(members: Sequence[decisions.MemberStatus]) -> list[tuple[str, Json]]:
-    """Return the whole statuses of members by cluster, as far as they are reported."""
+    """Return (cluster, whole status) for each member that reported a whole status."""
     return [
         (member.cluster, whole)
         for member in members
