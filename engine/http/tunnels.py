@@ -71,7 +71,7 @@ class _OpenRequest:
         self.is_lost = False
         """Whether the agent disconnected, or may not read the request."""
         self.read_from: _Connection | None = None
-        """The connection from which the agent has read the request."""
+        """The connection from which the agent has read the request; None before it is read."""
         self.status = 0
         self.content_type = ""
         self.send: MemoryObjectSendStream[bytes]

@@ -67,7 +67,7 @@ class ControlPlane:
         self.bootstrap = bootstrap
         self.rendered = derived_fields
         self.last_number = reads.log.last_number
-        """Returns the newest sequence number that this server knows; no resourceVersion that it returned is higher."""
+        """Returns the newest sequence number that this server knows; its responses have no higher resourceVersion."""
 
         self.events = Events(reads)
         self._kinds = _Kinds(-1, (0, 0), control_plane())

@@ -42,7 +42,7 @@ class SnapshotPlane(abc.ABC):
         self._last_number = began_ms * 1_000
         self._last: dict[str, Snapshot] = {}
         self._newest: dict[str, tuple[int, float]] = {}
-        """Number of each kind's newest snapshot, and when it was begun, in seconds of the event loop's clock."""
+        """By kind, the number of the newest snapshot and when it was begun, in seconds of the event loop's clock."""
 
         self._states: dict[str, deque[tuple[int, Snapshot]]] = {}
         """The last distinct states of each kind, each with the number of the first snapshot that had this state."""
