@@ -106,7 +106,7 @@ class Observer:
         self._discovered_s = -math.inf
         self._known_kinds: set[str] = set()
         self.complete = asyncio.Event()
-        """Set once all clusters and bindings are in the log."""
+        """Set once the first complete lists of clusters and bindings are in the log."""
         self.report = Report() if report is None else report
         """The compared decisions."""
         self.appended = 0
