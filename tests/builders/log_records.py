@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 from msgspec import structs
 
+from engine.log import port
 from events import codec, keys, kube_objects, records, shapes, topics
 from events.keys import partition_of
 from events.records import Envelope, StoredRecord
@@ -85,3 +86,11 @@ def words(verdict: verdicts.Verdict) -> str:
     """Return a refusal as one line: verdict, field and reason."""
     assert isinstance(verdict, verdicts.Refused), verdict
     return f"{verdict.verdict}: {verdict.field}: {verdict.reason}"
+
+
+async def all_records(log: port.NumberedLog) -> list[StoredRecord]:
+    """Return all records of a log in order; a single read returns fewer if they are large."""
+    stored: list[StoredRecord] = []
+    while batch := await log.read_all(stored[-1].number if stored else 0, log.last_number()):
+        stored += batch
+    return stored

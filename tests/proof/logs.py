@@ -4,11 +4,12 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from engine.log import local, port, sqlite
+from engine.log import local, sqlite
 from engine.placement.requests import Request
 from events import records
 from events.records import StoredRecord
 from tests.builders.inputs import capacity, deployment, joined, key, policy, rebalancer, ref, tainted
+from tests.builders.log_records import all_records
 from tests.builders.manifests import DYNAMIC, on
 from tests.deciders.story import Story
 
@@ -32,10 +33,6 @@ async def played(replicas: int | None = None) -> local.MemoryLog:
     story = Story()
     await play(story, replicas)
     return await copied(await all_records(story.log))
-
-
-async def all_records(log: port.NumberedLog) -> list[StoredRecord]:
-    return await log.read_all(0, log.last_number())
 
 
 async def copied(history: Iterable[StoredRecord]) -> local.MemoryLog:

@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from engine.log import port
 from engine.proof import verification
 from events import clusters, codec, decisions, rejections, topics
 from events.keys import shard_of
 from events.records import StoredRecord
 from events.validation import manifests, verdicts
+from tests.builders.log_records import all_records
 from tests.simulation import (
     departures,
     dependencies,
@@ -55,10 +55,6 @@ class BindingRecord(msgspec.Struct):
     imported: template_imports.Import = msgspec.field(default_factory=template_imports.Import)
     miscount: str = ""
     """The violation by a recovered assignment with former replicas, unless another decision follows it."""
-
-
-async def all_records(log: port.NumberedLog) -> list[StoredRecord]:
-    return await log.read_all(0, log.last_number())
 
 
 async def check(played: world.World) -> list[str]:

@@ -8,6 +8,7 @@ from engine.simulation import defaults, reports, specs
 from events import clusters, codec, health, keys, policies, records, topics
 from events.shapes import WorkloadRef
 from tests.builders import inputs, manifests
+from tests.builders.log_records import all_records
 from tests.simulation import classes
 from tests.simulation.moves import clusters as cluster_moves
 from tests.simulation.moves import faults, placements, suspensions, templates
@@ -208,7 +209,7 @@ async def arrive(world: World) -> str:
 
 async def again(world: World) -> str:
     """Repeat reports: as retries with the same id, or as new reports about outdated works."""
-    stored = await world.log.read_all(0, world.log.last_number())
+    stored = await all_records(world.log)
     reports = [record for record in stored if record.topic == topics.HEALTH]
     for record in world.chance.sample(reports, min(3, len(reports))):
         headers = dict(record.headers)

@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from events.records import StoredRecord
+from tests.builders.log_records import all_records
 from tests.simulation import world
 
 _BEFORE: Final = 14
@@ -16,7 +17,7 @@ _QUIET: Final = ("capacity-reported", "step-taken")
 
 async def around(played: world.World, wrong: list[str]) -> list[str]:
     """Return the records about the first violation, one per line, with an empty last line."""
-    records = await played.log.read_all(0, played.log.last_number())
+    records = await all_records(played.log)
     names = set(_NAME.findall(wrong[0]))
     position = _POSITION.search(wrong[0])
     related = [record for record in records if _speaks_of(record, names)]

@@ -20,6 +20,7 @@ from projections.port import ResultRow, Rows
 from projections.runner import Projector
 from projections.store import Store
 from tests.builders.documents import document_of
+from tests.builders.log_records import all_records
 from tests.simulation import world
 
 Dump = dict[str, list[ResultRow]]
@@ -145,7 +146,7 @@ def _shown(table: str, row: ResultRow) -> object:
 async def _changing_templates(played: world.World) -> dict[str, set[int]]:
     """Return the numbers of the decisions that changed a rendered template, by its key: its marks, or no binding."""
     result: dict[str, set[int]] = {}
-    for record in await played.log.read_all(0, played.log.last_number()):
+    for record in await all_records(played.log):
         match codec.decode(record) if record.topic == topics.DECISIONS else None:
             case codec.Decoded(
                 data=decisions.BindingWithdrawn(key=key)
