@@ -19,7 +19,7 @@ def record(state: MemberState, key: str, namespace: str, scaler: Scaler | None) 
 
 
 def forget(state: MemberState, key: str) -> None:
-    """Remove a changed or deleted object from the index; if it is a target, queue it as ``touch`` does."""
+    """Remove a changed or deleted object from the index if it is an autoscaler; queue it if it is a target."""
     former = state.scalers.pop(key, None)
     if former is not None:
         target, _ = former
@@ -31,7 +31,7 @@ def forget(state: MemberState, key: str) -> None:
 
 
 def touch(state: MemberState, target: str) -> None:
-    """Queue a changed workload if autoscalers scale it: they may have to scale it again and to report a new status."""
+    """Queue a changed workload for scaling if autoscalers scale it; queue reports of their statuses too."""
     scalers = state.scaled.get(target)
     if scalers:
         state.to_scale[target] = None

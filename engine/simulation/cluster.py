@@ -177,13 +177,16 @@ def version_of(work: works.Work) -> Version:
 
 
 def source_of(work: works.WorkApplied, reading: shapes.Reading | None) -> Source:
-    """Return the source of a work's manifest; equal sources are one object, since a binding may have many members."""
+    """Return the source of a work's manifest; the members of a binding share equal sources, to save memory."""
     labels = tuple(sorted(work.labels.items()))
     return shared(Source(work.shard, work.offset, work.overrides, labels, reading))
 
 
 def completions_of(work: works.WorkApplied, template: Template) -> int | None:
-    """Return the cluster's share of a Job's completions: that of the work, or, with overrides, of the ``template``."""
+    """Return the cluster's share of a Job's completions from its work; None if the work has no share.
+
+    If the work has overrides, return the completions in its rendered ``template``, which may be overridden.
+    """
     return template.completions if work.overrides and work.completions is not None else work.completions
 
 

@@ -45,7 +45,7 @@ def moved_last(cohorts: Cohorts, position: int, count: int) -> Cohorts:
 
 
 def take(cohorts: list[Cohort], count: int) -> Cohorts:
-    """Remove ``count`` replicas from the front of cohorts and return them."""
+    """Remove the first ``count`` replicas from a list of cohorts; return the removed replicas."""
     taken: list[Cohort] = []
     while count > 0:
         first = cohorts[0]

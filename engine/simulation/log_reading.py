@@ -71,7 +71,7 @@ class ValidWorks:
         self._foreign: set[tuple[int, int]] = set()
 
     async def follow(self, ends: port.Ends) -> list[records.StoredRecord]:
-        """Read the steps up to these ends; return works that were judged before, now that their steps are valid."""
+        """Read the steps up to these ends; return the works kept by ``judge`` that these steps declare, if valid."""
         works_due: list[records.StoredRecord] = []
         for shard, chain in self._chains.items():
             end = ends.get((topics.DECISIONS, shard), 0)
@@ -100,7 +100,7 @@ class ValidWorks:
         return judgement is Judgement.VALID
 
     def is_valid(self, record: records.StoredRecord) -> bool:
-        """Whether members apply a record that was judged before."""
+        """Whether ``judge`` accepted this record."""
         return (record.partition, record.offset) not in self._foreign
 
     def _take(self, chain: Chain, record: records.StoredRecord) -> bool:
@@ -136,7 +136,7 @@ class WorkContents(NamedTuple):
         yield from (rendered.template for rendered in self.rendered.values())
 
     def of(self, work: works.Work) -> tuple[works.Work, Template, str]:
-        """Return a work with its overrides applied, its template, and why they can't be applied (empty if they can)."""
+        """Return a work with its overrides applied, its template, and why the overrides can't be applied (or empty)."""
         if not isinstance(work, works.WorkApplied):
             return work, template_loading.EMPTY, ""
         if work.overrides:

@@ -50,7 +50,7 @@ def count(state: MemberState, namespace: str, template: Template, pods: int) -> 
 
 
 def touch(state: MemberState, namespace: str) -> None:
-    """Queue a report of the quotas of a namespace; an object that they may count was created or removed."""
+    """Queue reports of a namespace's quotas; call it when an object that they may count was created or removed."""
     if state.quotas and (limited := state.quotas.get(namespace)) is not None:
         state.dirty.update(dict.fromkeys(key for key in limited.quotas if key in state.workloads))
 

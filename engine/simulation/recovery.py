@@ -172,9 +172,9 @@ def _run_existing(
 def _retained(
     past: member_history.WorkloadHistory, last: tuple[int, health.WorkloadReported] | None
 ) -> int | None:
-    """Return the replicas that the member decided on: by a client's edit, or as last reported if that is newer.
+    """Return the number of replicas that the member decided: of a client's edit, or of a newer report of the member.
 
-    None if there is neither.
+    None if there is neither such an edit nor a report on the present object.
     """
     number, report = last or (0, None)
     if past.kept.replicas is not None and past.edited > number:
@@ -183,7 +183,7 @@ def _retained(
 
 
 def _time_in(report: health.WorkloadReported, *paths: str) -> int:
-    """Return the time in the first of these values that the report has; 0 if it has none."""
+    """Return the time at the first of these paths that the report has; 0 without any, or if it is malformed."""
     try:
         return next((times.from_text(report.values[path]) for path in paths if path in report.values), 0)
     except ValueError:

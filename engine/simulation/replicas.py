@@ -348,7 +348,7 @@ def set_timers(state: MemberState, workload: Workload) -> None:
     for cohort in workload.cohorts:
         _set_timers_of(state, workload, cohort)
     if workload.progress_ms:
-        # This time is in the past, so the timer is due at once; it sets the timer for the rollout's deadline.
+        # The time is in the past, so the timer is due at once; `cluster` then sets the timer for the deadline.
         heapq.heappush(state.starts, (workload.progress_ms, workload.key))
 
 

@@ -51,9 +51,10 @@ class Report(NamedTuple):
 
 
 class ReportRecords:
-    """Encodes reports. An event id is ``start``, the end of the log at the last rebuild, and a count.
+    """Encodes reports. The event id of a report consists of ``start`` and a count.
 
-    ``start`` distinguishes the ids from those of earlier processes, the count distinguishes those of one process.
+    ``start`` is the end of the log at the last rebuild of the members: it differs from that of earlier processes. The
+    count differs for each report of this process.
     """
 
     def __init__(self) -> None:
@@ -181,7 +182,9 @@ def workload_report(state: MemberState, workload: Workload) -> health.WorkloadRe
 
 
 def _is_healthy(workload: Workload, shown: Json, *, is_ready: bool) -> bool:
-    """Return the health of a workload by the rules of its kind; ``is_ready`` if its status lacks what the rules read.
+    """Return the health of a workload by the rules of its kind.
+
+    Return ``is_ready`` if the status ``shown`` has none of the values that these rules read.
 
     The simulation computes only counts in a status; other values come from the template's annotation or from clients.
     """
@@ -292,7 +295,7 @@ def _report_capacity(state: MemberState, batch: list[Report], at_ms: int) -> boo
 
 
 def _without_shift(report: clusters.CapacityReported) -> clusters.CapacityReported:
-    """Return the report with ``allocating`` added to ``allocated``: reports that differ by a shift become equal."""
+    """Return the report with ``allocating`` added to ``allocated``; replicas that become ready do not change it."""
     used = {
         resource: quantity.of_nano(
             resource,

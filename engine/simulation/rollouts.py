@@ -94,7 +94,7 @@ def last_slot(workload: Workload) -> int:
 def next_slot(workload: Workload, strategy: Strategy, replicas: int) -> int | None:
     """Return the slot whose pod is replaced next.
 
-    Return None if all slots from the partition on are updated, or if too many pods are not ready.
+    Return None if all slots from ``strategy.partition`` on have new pods, or if too many pods are not ready.
     """
     slot = last_slot(workload)
     limit = strategy.unavailable(replicas) or strategy.surge(replicas)

@@ -121,7 +121,7 @@ class Unmanaged(Struct, frozen=True, kw_only=True, gc=False):
 class Source(Struct, frozen=True, gc=False):
     """The fields of a work that determine the rendered manifest: position, overrides, labels.
 
-    ``reading`` says how members read the object, for example its health.
+    ``reading`` has the rules by which members read the object's health and status; None for the built-in ones only.
     """
 
     shard: int = 0

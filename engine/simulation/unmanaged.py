@@ -323,14 +323,14 @@ def _orphan(state: MemberState, key: str, at_ms: int) -> None:
 
 
 def orphans_of(state: MemberState, key: str) -> list[Unmanaged]:
-    """Return the ReplicaSets or pods that outlived an object."""
+    """Return the ReplicaSets or pods that outlived the deleted object with this key."""
     return [state.unmanaged[orphan_key] for orphan_key in state.orphans.get(key, ())]
 
 
 def take_orphans(state: MemberState, owner: Workload) -> None:
     """Move the running replicas of the newest orphaned ReplicaSet to a workload that is created again.
 
-    Then delete all its orphans: to pass orphaned pods to ``resume_orphans``, read ``orphans_of`` before.
+    Then delete all orphans of this workload. Read ``orphans_of`` before, if ``resume_orphans`` needs the orphaned pods.
     """
     orphaned = list(state.orphans.get(owner.object_key, ()))
     workload = running(state, orphaned[-1]) if orphaned else None
