@@ -42,7 +42,7 @@ encode: Final = msgspec.json.Encoder(order="deterministic").encode
 class Change(Struct, frozen=True, kw_only=True):
     """Create or replace an object. ``resource`` describes the kind for error messages.
 
-    ``has_status``: write the status in the edited object too. ``begins_with_status``: only if the object is created.
+    ``has_status``: write the edited status too. ``begins_with_status``: write it only if the object is created.
     """
 
     target: Target
@@ -342,12 +342,12 @@ def _check_name(target: Target, stored: StoredObject) -> None:
 
 
 def is_finalized(value: KubeObject) -> bool:
-    """Whether an object is being deleted and has no finalizers left that others must remove."""
+    """Whether an object is being deleted and has no finalizers except ``orphan``."""
     return value.is_ending and not _is_awaited(value)
 
 
 def _is_awaited(value: KubeObject) -> bool:
-    """Whether an object has finalizers that others must remove."""
+    """Whether an object has finalizers other than ``orphan``, so that its deletion must wait."""
     return any(name != owner_references.ORPHAN for name in marks.finalizers(value))
 
 

@@ -87,7 +87,10 @@ def check_versioned(resource: Resource, name: str, new: KubeObject) -> None:
 
 
 def may_create(resource: Resource, name: str, new: KubeObject) -> bool:
-    """Whether a replacement of this kind creates a missing object; raises StatusError if ``new`` has a uid then."""
+    """Whether a replacement of this kind creates a missing object.
+
+    Raises StatusError if it does, but ``new`` has a uid, which a new object may not set.
+    """
     if resource.qualified not in _CREATED_BY_REPLACEMENT:
         return False
     if uid := new.metadata.get("uid"):

@@ -28,7 +28,7 @@ KEYS: Final = f"{_RESERVED_PREFIX}keys"
 """Name of the ConfigMap with the fingerprint of the keys that all replicas share (``process.shared_keys``)."""
 
 KEY_REQUEST_PREFIX: Final = f"{_RESERVED_PREFIX}keys-for-"
-"""Prefix of the names of the ConfigMaps in which replicas request these keys."""
+"""Prefix of the names of the ConfigMaps in which replicas request the shared keys."""
 
 
 class Permission(Struct, frozen=True, kw_only=True):
