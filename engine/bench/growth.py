@@ -57,14 +57,14 @@ _ROOT: Final = str(Path(engine.__file__).parents[1])
 
 
 class Cost(Struct, frozen=True):
-    """Cost of one part: operations, and seconds of processor time; 0 if not measured."""
+    """Cost of one of ``PARTS``: operations, and seconds of processor time; 0 if not measured."""
 
     operations: int = 0
     seconds: float = 0.0
 
 
 class Row(Struct, frozen=True, rename="camel"):
-    """Costs of one part for one kind of input, at sizes N, 10 N and 100 N."""
+    """Costs of one of ``PARTS`` for one kind of input, at sizes N, 10 N and 100 N."""
 
     input: str
     part: str
@@ -75,7 +75,7 @@ class Row(Struct, frozen=True, rename="camel"):
 
 
 class Growth(Struct, frozen=True):
-    """Costs of all parts for each kind of input, where N is ``size``."""
+    """Costs of all ``PARTS`` for each kind of input, where N is ``size``."""
 
     size: int
     growth: list[Row]
@@ -121,7 +121,7 @@ class _Counter:
         return None if active is None else active.enter(frame, event, argument)
 
     def cost(self, written: int) -> Cost:
-        """The counted operations, with those for ``written`` bytes of decision records; seconds without ``is_on``."""
+        """Seconds without ``is_on``, else operations, including those for ``written`` bytes of decision records."""
         if not self._is_on:
             return Cost(seconds=self.seconds)
         return Cost(self.operations + written // _UNIT_BYTES)

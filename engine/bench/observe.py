@@ -53,7 +53,7 @@ class _Placed(Struct):
 
 
 class Sizes(Struct, frozen=True, kw_only=True):
-    """Numbers of changes and of bindings that are sent at a fixed rate."""
+    """Numbers of changes to observe, and of bindings to decide on, that are sent at a fixed rate."""
 
     changes: int = 2_500
     decided: int = 300

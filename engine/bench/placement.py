@@ -34,9 +34,10 @@ _REGIONS: Final = 8
 
 
 def run(clusters: int, mode: str, seconds: float, replicas: int = 100) -> Figures:
-    """Measure one mode for some seconds; with the prefix ``steady-`` or ``fresh-``, earlier results are rescaled.
+    """Measure one mode for some seconds.
 
-    Raises `ValueError` if the mode is unknown.
+    With the prefix ``steady-`` or ``fresh-``, bindings have earlier results and get another number of replicas. Raises
+    ValueError if the mode is unknown.
     """
     prefix, _, base = mode.rpartition("-")
     if base not in MODES or prefix not in {"", "steady", "fresh"}:
