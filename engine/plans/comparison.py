@@ -76,7 +76,10 @@ def start_of(folds: Iterable[ShardFold], capacity: dict[str, clusters.CapacityRe
 def compared(
     start: Start, folds: Sequence[ShardFold], records: Sequence[StoredRecord], failed: Collection[str]
 ) -> tuple[dict[str, Workload], dict[str, Workload]]:
-    """Return workloads at the start and now: those in the records, and those that ran in ``failed`` clusters."""
+    """Return the workloads before the change and now that may differ, by binding key.
+
+    Those are the subjects of the records, and the workloads that ran in ``failed`` clusters.
+    """
     # The key of a decision's record is its shard; the subject is the binding.
     touched = {record.headers.get("ce_subject", "") for record in records if record.topic in _ABOUT_BINDINGS}
     for name in failed:
@@ -251,7 +254,7 @@ def settled_ms(records: Sequence[StoredRecord], began_ms: int, before: Mapping[s
     """Return the virtual time in milliseconds until a decision or work last changed a binding; 0 if none did.
 
     Changes of aggregated statuses are ignored, since the status of a CronJob changes forever. Reports that change the
-    number of ready replicas count too, since replicas start later than their work; ``before`` has the first numbers.
+    number of ready replicas count too, since replicas start later than their work; ``before`` has the initial numbers.
     """
     last = 0
     ready = {(name, key): count for key, workload in before.items() for name, count in workload.ready.items()}
@@ -303,7 +306,7 @@ def _without(ready: Mapping[str, int], failed: Collection[str]) -> dict[str, int
 def _lowest_ready(
     before: Mapping[str, Workload], recorded: Sequence[codec.Decoded], failed: Collection[str]
 ) -> dict[str, int]:
-    """Return the smallest number of ready replicas that each workload had; at first none is ready in ``failed``."""
+    """Return the smallest number of ready replicas of each workload; none is ready in ``failed`` at the start."""
     ready = {key: _without(workload.ready, failed) for key, workload in before.items()}
     lowest = {key: sum(counts.values()) for key, counts in ready.items()}
     for event in recorded:

@@ -36,7 +36,7 @@ class ForkLog(local.MemoryLog):
 
 
 async def fork(base: port.NumberedLog, number: int | None = None) -> ForkLog:
-    """Fork a log at its end, or after the record ``number`` and the other outputs of the record's step.
+    """Fork a log at its end, or after the record ``number``; if a step wrote this record, after the step's last output.
 
     Raises the log's errors.
     """

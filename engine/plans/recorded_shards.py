@@ -16,7 +16,7 @@ class RecordedShards:
 
     @property
     def shards(self) -> dict[int, tuple[ShardFold, Facts]]:
-        """Each shard with the facts that it has seen; shards may share them."""
+        """The fold of each shard, with the facts that the shard has seen; several shards may share one ``Facts``."""
         return {shard: result for group in self._replays for shard, result in group.shards.items()}
 
     @property
