@@ -30,7 +30,7 @@ _DERIVED_KINDS: Final = frozenset(
 """Kinds whose objects a member derives from other objects; an owner of such a kind is assumed to exist."""
 
 _SOURCES: Final = {"Job": "CronJob", "ReplicaSet": "Deployment"}
-"""Kinds of workloads by the kind of their derived objects, whose names are the workload's name and a suffix."""
+"""Kinds of workloads, by the kind of the objects derived from them; a derived name is the workload's with a suffix."""
 
 _WRITES_MAX: Final = 1_000
 """Number of writes in a turn after which the remaining objects wait for the next turn."""

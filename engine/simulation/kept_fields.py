@@ -23,7 +23,10 @@ def taken_over(item: Unmanaged) -> KeptFields:
 
 
 def retained(workload: Workload, kept: KeptFields, template: templates.Template) -> KeptFields:
-    """Return ``kept``, with the workload's replica count if its template lets members decide it, else without one."""
+    """Return ``kept`` with a replica count if the template lets members decide it, else without one.
+
+    The count is that of ``kept``, or if it has none, the workload's present one.
+    """
     counts = (kept.replicas, workload.replicas, workload.desired) if template.retains else ()
     return with_replicas(kept, next((count for count in counts if count is not None), None))
 

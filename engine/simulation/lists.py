@@ -57,7 +57,7 @@ def find_pod(state: MemberState, namespace: str, name: str) -> FoundPod | None:
 def pods(
     states: Iterable[MemberState], namespace: str | None, labels: LabelTest | None, limit: int | None
 ) -> list[Pod]:
-    """Return at most ``limit`` pods, ordered by member, workload and age; None selects all."""
+    """Return at most ``limit`` pods, ordered by member, workload and age; None for an argument means all."""
     selected = (
         pod
         for state, workload in _selected(states, namespace)

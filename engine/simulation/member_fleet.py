@@ -166,7 +166,7 @@ class Members:
         labels: lists.LabelTest | None = None,
         limit: int | None = None,
     ) -> list[listed_statuses.Pod]:
-        """Return up to ``limit`` pods, sorted by member, workload and age; None selects all.
+        """Return up to ``limit`` pods, sorted by member, workload and age; None for an argument means all.
 
         Raises UnknownMemberError.
         """
@@ -175,7 +175,7 @@ class Members:
     def workloads(
         self, member: str | None = None, namespace: str | None = None, limit: int | None = None
     ) -> list[listed_statuses.WorkloadStatus]:
-        """Return up to ``limit`` workloads, sorted by member and key; None selects all. Raises UnknownMemberError."""
+        """Return up to ``limit`` workloads, sorted by member and key; None means all. Raises UnknownMemberError."""
         return lists.workloads(self._selected(member), namespace, limit)
 
     def state_of(self, name: str) -> MemberState:

@@ -226,7 +226,7 @@ def take_work(history: History, work: works.Work, at_ms: int, cause: ReportCause
 def choose_work(
     past: WorkloadHistory, newest: works.WorkApplied, running_work: works.WorkApplied | None, fault: str
 ) -> None:
-    """Set a workload's running work (None: no work can be applied), its newest work, and the newest work's fault."""
+    """Set the work that a workload runs (None if none can be applied), its newest work, and the newest work's fault."""
     past.newest, past.applied, past.fault = newest, running_work, fault
     _assign(past, (running_work.replicas or 0) if running_work else 0, past.created_ms)
 

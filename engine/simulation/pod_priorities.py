@@ -86,7 +86,7 @@ def _victims(state: MemberState, rank: Rank) -> list[_Victim]:
 
 
 def _replicas_without(state: MemberState, victims: list[_Victim], amounts: Amounts, count: int) -> int:
-    """Return how many replicas would fit if all victims were removed."""
+    """Return how many of ``count`` replicas would fit if all replicas of the victims were removed."""
     sums = capacity.Capacity(
         state.capacity.allocatable, dict(state.capacity.running), dict(state.capacity.starting)
     )
@@ -98,7 +98,7 @@ def _replicas_without(state: MemberState, victims: list[_Victim], amounts: Amoun
 
 
 def _displace(state: MemberState, workload: Workload, at_ms: int) -> None:
-    """Evict the youngest replica of a workload; a pending one takes its place."""
+    """Evict the youngest admitted replica of a workload; its replacement is pending."""
     replicas.drop_at(state, workload, workload.admitted - 1)
     capacity.add(state.capacity.pending, workload.template.amounts, 1)
     quotas.count(state, workload.ref.namespace, workload.template, 1)

@@ -225,7 +225,7 @@ def capacity_report(state: MemberState) -> clusters.CapacityReported:
 
 
 def _report_workload(state: MemberState, key: str, batch: list[Report]) -> bool:
-    """Report a workload or its removal; return False if a fault lost the report."""
+    """Report a workload or its removal, if it has changed; return False only if a fault lost the report."""
     removal = state.gone.get(key)
     if removal is not None:
         term, step = removal.version
