@@ -185,7 +185,7 @@ class WriteApi:
         return answer
 
     def planned(self, current: CurrentObjects | None = None) -> PlannedWrites:
-        """Return the write path of a plan, which appends nothing; None for ``current``: it reads as this API does."""
+        """Return the write path of a plan, which appends nothing; it reads ``current``, by default as this API does."""
         return PlannedWrites(self._log, current or self._current, self._appending, self.tolerated)
 
     def records_of(self, target: Target, events: Sequence[shapes.Event], source: str) -> list[Record]:

@@ -90,7 +90,7 @@ def _tasks(value: KubeObject) -> list[Json]:
 
 
 def _without_writable_fields(value: KubeObject) -> Json:
-    """The binding without eviction tasks, the writable suspensions, field owners and resourceVersion."""
+    """The binding without eviction tasks, suspensions that clients may write, field owners and resourceVersion."""
     spec, metadata = value.object_at("spec"), value.metadata
     suspension = object_at(spec, _SUSPENSION)
     return {
@@ -116,7 +116,7 @@ def _changed(name: str, live: KubeObject, desired: KubeObject) -> bool | None:
 
 
 def _without_suppression(tasks: list[Json]) -> list[Json]:
-    """The eviction tasks without their writable field."""
+    """The eviction tasks without ``suppressDeletion``, the field that clients may write."""
     return [{name: item for name, item in task.items() if name != _SUPPRESS} for task in tasks]
 
 

@@ -1,6 +1,6 @@
 """Edits that are limited to the rights of their user, in the control plane or in a simulated member.
 
-Users can only grant rights that they have: writes of roles and bindings are checked for privilege escalation.
+Users can only grant rights that they have: writes of roles and role bindings are checked for privilege escalation.
 """
 
 from collections.abc import Callable
@@ -91,7 +91,7 @@ class AuthorizedEdit(Struct, frozen=True, kw_only=True):
 def _check_escalation(
     resource: Resource, user: User, known: Rights | None, value: KubeObject, live: KubeObject | None
 ) -> None:
-    """Raise StatusError if the user may not write this role or binding.
+    """Raise StatusError if the user may not write ``value``, a role or a role binding.
 
     ``known`` are the user's rights, None if the user may do everything.
     """
@@ -149,7 +149,7 @@ def _check_binding(resource: Resource, user: User, known: Rights, value: KubeObj
 def _check_rules(
     resource: Resource, name: str, user: User, known: Rights, rules: tuple[Rule, ...] | None, act: Act
 ) -> None:
-    """Raise StatusError unless the user may do ``act`` or has all ``rules``, which are None for a missing role."""
+    """Raise StatusError unless the user may do ``act`` or has all ``rules`` (None: the role does not exist)."""
     if known.may(user, act):
         return
     if rules is None:

@@ -110,9 +110,9 @@ def _with_derived(live: KubeObject, derived: DerivedStatus) -> KubeObject:
 def _without_derived(
     merged: KubeObject, live: KubeObject, desired: KubeObject, derived: DerivedStatus | None
 ) -> KubeObject:
-    """Return the object without the engine's derived status fields, which are added again on each read.
+    """Return the object without the status fields that the engine derives, except those that clients have written.
 
-    Fields that this or an earlier client wrote are kept.
+    Each read adds the derived fields again.
     """
     if derived is None:
         return merged
