@@ -30,10 +30,10 @@ class Dependents:
         return {key: dependent for key, dependent in dependents if dependent is not None}
 
     def changed(self, key: str, number: int, needed: tuple[shapes.WorkloadRef, ...], seen: object) -> None:
-        """Mark the bindings of ``key``'s dependencies as changed by record ``number`` if they show ``key`` differently.
+        """Mark the bindings on which the binding ``key`` depends as changed, if they render this binding differently.
 
-        Before the record, the binding had the dependencies ``needed``, and ``shown`` returned ``seen`` for the
-        binding.
+        Record ``number`` changed the binding ``key``. Before that it had the dependencies ``needed``, and ``shown``
+        returned ``seen`` for it.
         """
         binding = self._bindings.get(self._keys.of(key))
         current = () if binding is None else binding.dependencies

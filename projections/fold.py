@@ -65,7 +65,7 @@ _HIDDEN_LINKS: Final = (
     links.GroupRequested,
     links.GroupAnswered,
 )
-"""Links that appear on no timeline, because a decision that does appear is recorded with each of them."""
+"""Link events that appear on no timeline: the decision that is recorded with each of them appears there."""
 
 
 class Fold:

@@ -104,7 +104,7 @@ class Steps:
         return judgement
 
     def take_early_outputs(self, shard: int) -> list[StoredRecord]:
-        """Return the early records that the shard's last valid step declares as outputs."""
+        """Return the records that arrived before the shard's last valid step, which declares them as outputs."""
         outputs: list[StoredRecord] = []
         for record in self._outputs.take_early(shard):
             self._kept[record.number] = None

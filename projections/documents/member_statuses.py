@@ -52,7 +52,7 @@ def apply_failure_message(member: decisions.MemberStatus) -> str:
 
 
 def _has_reported(member: decisions.MemberStatus) -> bool:
-    """Whether the cluster has ever applied the object; the applied version runs even if a newer one has failed."""
+    """Whether the cluster has applied any version of the object, even if it could not apply a newer version."""
     return member.applied or bool(member.generation or member.replicas or member.values)
 
 
