@@ -171,8 +171,8 @@ class Preconditions(Struct, frozen=True, kw_only=True):
 class Removal(Struct, frozen=True, kw_only=True):
     """Delete an object; if it has finalizers, only mark it as terminating. Removing its last finalizer then deletes it.
 
-    Without ``is_final`` a namespace is only marked. With it, nothing happens unless the object is marked and has
-    no finalizers. ``propagation`` ``FOREGROUND`` adds a finalizer that the garbage collector removes after it has
+    Without ``is_final`` a namespace is only marked. With ``is_final``, only a marked object without finalizers is
+    deleted. ``propagation`` ``FOREGROUND`` adds a finalizer that the garbage collector removes after it has
     deleted the dependents. ``ORPHAN`` keeps a template's workloads in the clusters; a template that is only marked gets
     the finalizer ``orphan`` for this, as in Kubernetes. With ``ORPHAN`` and ``has_dependents`` any object is only
     marked: the garbage collector releases the dependents, then deletes the object.
