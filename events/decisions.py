@@ -129,8 +129,8 @@ class TemplateMarked(BindingDecision, frozen=True, kw_only=True):
     """The labels and annotations of the template name ``policy`` from now on.
 
     With ``preempted``, ``policy`` is lazy and takes the template over from ``preempted`` at the template's next write.
-    Without it, ``policy`` claims the template already and is named again; or the template is unclaimed, and ``policy``
-    is lazy and claims it at its next write.
+    Without it, either ``policy`` claims the template already, and its labels replace those of a lazy policy; or no
+    policy claims the template, and ``policy`` is lazy and claims it at the template's next write.
     """
 
     policy: shapes.PolicyRef

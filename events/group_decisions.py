@@ -32,7 +32,7 @@ class GroupVerdict(shapes.Shape, frozen=True, kw_only=True):
 
 @shapes.recorded("group-decided", topics.DECISIONS)
 class GroupDecided(shapes.Event, frozen=True, kw_only=True):
-    """Claims of a group's bindings that are granted or refused."""
+    """The owner shard of a group of bindings grants or refuses their claims to clusters (`GroupClaimed`)."""
 
     group: str
     verdicts: tuple[GroupVerdict, ...] = ()

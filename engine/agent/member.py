@@ -289,7 +289,11 @@ class MemberAgent:
             self._queue.put(key)
 
     def _forget_observed(self, _seen: int, _now: int) -> None:
-        """Apply all objects again once they are listed: in a restored API they have earlier contents and versions."""
+        """Forget the observed states after the member's API was restored from a backup.
+
+        Its objects now have earlier contents and versions. Each counts as drifted when it is listed again, so the
+        agent applies it again.
+        """
         for key, entry in self._ledger.entries():
             reconciliation.forget_observed(entry)
             self._ledger.touch(key)

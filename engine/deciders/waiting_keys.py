@@ -46,7 +46,8 @@ def _fold_order(cause: Cause) -> tuple[int, int]:
 def end_intake(shard: ShardState, priority_of: Callable[[str], int] | None = None) -> None:
     """End a turn's intake: append the newly queued keys in key order, behind the keys left by earlier turns.
 
-    With ``priority_of``, which returns the priority of a key, keys of higher priority come first.
+    With ``priority_of``, which returns the priority of a key, the queues are then sorted by priority, highest first;
+    keys of equal priority keep that order.
     """
     touched = shard.touched
     if priority_of is not None:

@@ -372,7 +372,7 @@ def _object_changes(
             continue
         number, state = change.number, value
         if change.verb != changes.DELETED and value is not current:
-            # Set this change's number instead of the deletion's: a watch resumed from it must report the deletion.
+            # ``value`` has the resourceVersion of the later deletion; a watch resumed from it would miss the deletion.
             state = value.with_metadata({"resourceVersion": str(number)})
         elif change.verb != changes.DELETED:
             number = max(number, int(value.resource_version))

@@ -43,9 +43,9 @@ _LOOK_BACK: Final = 2_000
 class PlanRequest(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """A change to plan: requests to the Kubernetes API, in order, and failures of simulated members.
 
-    ``outage`` is a failure of a drill: all its clusters fail, and its result is shown together with those of
-    other outages that start from the same number. ``horizon_ms`` is the virtual time to look ahead, in
-    milliseconds. With ``as_of`` the change is made at an earlier position of the log, and its requests are
+    ``outage`` is the failure of one failure domain, with all its clusters. A drill makes a plan for each outage; the
+    results of plans that start at the same log number are shown together. ``horizon_ms`` is the virtual time to look
+    ahead, in milliseconds. With ``as_of`` the change is made at an earlier position of the log, and its requests are
     computed from the objects at that position.
     """
 
