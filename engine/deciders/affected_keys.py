@@ -109,7 +109,7 @@ def _touch_blocked(shard: ShardState, indexes: Indexes, cause: Cause) -> None:
 
 
 def _cluster_keys(change: fact_changes.ClusterChanged, indexes: Indexes, placements: Placements) -> set[str]:
-    """Return the keys of blocked bindings, those in the cluster, and those whose affinity selects or selected it."""
+    """Return the keys of bindings that are blocked or in the cluster, or whose affinity selects or selected it."""
     touched = set(indexes.by_cluster.get(change.name, ())) | indexes.blocked
     if not indexes.by_group:
         return touched

@@ -40,7 +40,7 @@ def decide(binding: Binding, view: View) -> Outputs[None]:
         for cluster, deadline_ms in _deadlines(binding, failover)
         if deadline_ms <= view.time_ms
     ]
-    # Read all states before emitting the first eviction: each one removes its cluster from the binding.
+    # Read all states before emitting the first eviction: each eviction removes its cluster from the binding.
     yield from [state_preservation.with_state(started, binding, rules) for started in evictions]
 
 

@@ -70,8 +70,8 @@ def settle(shard: ShardState, key: str, at_ms: int) -> None:
 
     Move unanswered reschedule requests to ``delayed``. Clear answered requests, and answers that a rebalancer did not
     use. Reset ``ready_to_retry`` if the retry was due, and set ``unhealthy_ms`` of new unhealthy reports. Delete empty
-    bindings and dropped needs. Delete the binding's capacity request if it is over, or if the binding may no longer
-    preempt.
+    bindings and dropped needs. Delete the binding's capacity request if it is decided and ``again_ms`` has passed, or
+    if the binding may no longer preempt.
     """
     rebalancer = shard.rebalancers.get(key)
     if rebalancer is not None:

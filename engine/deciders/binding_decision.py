@@ -62,7 +62,7 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[None]:
     is_answered = yield from scheduling.decide(binding, flags, view, is_changed=is_changed)
     yield from _settle(binding, view)
     if not is_answered:
-        # In ``_settle`` the binding may have left the groups or quotas whose owners it waited for: answer now.
+        # In ``_settle`` the binding may have left the groups or quotas that it waited for: answer rebalancers now.
         yield from scheduling.answer(binding, view)
     if binding.rank is not None:
         yield from preemption.decide(binding, view)

@@ -78,8 +78,8 @@ class DeferredChanges:
         """Queue clusters that are not ready: all if ``shard.is_crowd`` changes, otherwise only the next one to empty.
 
         So the cost of a report does not depend on how many clusters are not ready; timers queue the other ones. If a
-        newer input has queued a cluster already, that input remains the cause. ``touches_all``: always queue all of
-        them, to replay steps of releases that did so.
+        newer input has queued a cluster already, that input remains the cause. ``touches_all``: always queue
+        all clusters that are not ready, to replay steps of releases that did so.
         """
         cause = self.crowd if touches_all else self.crowd or self.emptied
         self.crowd = self.emptied = None

@@ -9,7 +9,7 @@ rendered), the status values to report, the labels with preserved state (see ``s
 takes over objects that exist already.
 
 If a template is deleted and a new one created under its name, a cluster gets the new work once it has confirmed the
-removal of the former work.
+removal of the deleted template's work.
 
 The ResourceQuotas that a FederatedResourceQuota assigns are sent to the clusters it names; no policy or scheduling
 decision is needed (see ``quota_assignments``).
@@ -47,8 +47,8 @@ def decide(
 ) -> Outputs[None]:
     """Emit changed and removed works, and one decision that lists them (several if it would be too large).
 
-    With ``preserved``, a workload whose work is removed keeps running in its cluster. In the clusters ``left`` it also
-    keeps running without ``preserved``.
+    With ``preserved``, a workload whose work is removed keeps running in its cluster. In the clusters in
+    ``left`` it keeps running even if ``preserved`` is False.
     """
     dispatched: list[decisions.DispatchedWork] = []
     declared, claim = binding.declared, binding.claim

@@ -19,7 +19,7 @@ def take(shard: ShardState, link: links.GroupRequested) -> bool:
     else:
         group.seats.pop(link.key, None)
     if link.wanted:
-        # An open claim keeps its position when it is set again: claims are decided in the order of the dict.
+        # Claims are decided in the order of the dict. A claim that is open already keeps its position.
         group.open[link.key] = True
     else:
         group.open.pop(link.key, None)

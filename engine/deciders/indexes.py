@@ -20,7 +20,7 @@ _NO_KEYS: Final[dict[str, None]] = {}
 
 
 class _Entry(Struct, frozen=True, gc=False):
-    """The index terms of a binding. Bindings with equal terms share one object."""
+    """The values by which a binding is indexed. Bindings with equal values share one object."""
 
     clusters: frozenset[str]
     policy: PolicyRef | None
@@ -32,7 +32,7 @@ class _Entry(Struct, frozen=True, gc=False):
 
 _Term = TypeVar("_Term")
 _Index = dict[_Term, dict[str, None]]
-"""Keys by term; a set takes up to three times as much memory as a dictionary with the same keys."""
+"""Keys of bindings or templates by indexed value. Sets would take up to three times the memory of the dictionaries."""
 
 _NOTHING = _Entry(frozenset(), None, None, False)  # noqa: FBT003  # in the fields' order
 

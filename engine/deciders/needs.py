@@ -17,7 +17,7 @@ class Needs(dict[str, Need]):
     """The needs for one object, by the key of the dependent binding. Change them with ``put`` and ``drop`` only.
 
     ``changed`` has the keys of needs that ended, or whose terms differ from those of the last decision. ``ref`` is the
-    object of the last decision (None: unknown).
+    reference of the object in the last decision (None: unknown).
     """
 
     def __init__(self, needs: Iterable[tuple[str, Need]] = ()) -> None:

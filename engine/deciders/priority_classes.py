@@ -23,7 +23,7 @@ class ResolvedPriority(Struct, frozen=True):
 
 
 class UnresolvedPriority(Struct, frozen=True):
-    """The priority can't be resolved."""
+    """The result of ``resolve`` if a priority cannot be resolved, with the reason."""
 
     reason: str
 
@@ -31,7 +31,7 @@ class UnresolvedPriority(Struct, frozen=True):
 def resolve(
     source: decisions.SchedulePriority, template: Template, facts: Facts
 ) -> ResolvedPriority | UnresolvedPriority:
-    """Return the priority that a policy sets for a template."""
+    """Return the priority that a policy sets for a template, or the reason why it cannot be resolved."""
     if source.source not in {_KUBE, _POD}:
         return UnresolvedPriority(f"priorityClassSource {source.source} is not supported")
     name = source.name if source.source == _KUBE else template.size.priority_class

@@ -154,7 +154,7 @@ def _missing_override(policy: KnownPolicy, facts: Facts) -> shapes.PolicyRef | N
 
 
 def _holder(binding: Binding, template: Template) -> shapes.PolicyRef | None:
-    """Return the policy that claims or will claim the template; before the first claim, an imported placement's one."""
+    """Return the policy that claims or will claim the template; before the first claim, the imported one."""
     last = binding.claim or binding.marked
     if last is not None:
         return last.policy

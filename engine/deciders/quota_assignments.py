@@ -1,8 +1,8 @@
 """Static assignments of FederatedResourceQuotas: a ResourceQuota in each named cluster, and its reported status.
 
 Works of the assigned ResourceQuotas use the binding key of a ResourceQuota template with this name and namespace (in
-Karmada, both have one work name). So a ResourceQuota template that a policy propagates takes precedence over the
-assignments.
+Karmada, the works of both have the same name). So a ResourceQuota template that a policy propagates takes precedence
+over the assignments.
 """
 
 import hashlib

@@ -22,7 +22,7 @@ def take(shard: ShardState, key: str, link: links.QuotaRequested) -> bool:
     if link.used or link.wanted:
         ledger.claims[link.key] = QuotaClaim(link.number, link.used, link.wanted)
     if link.wanted:
-        # An open claim keeps its position when it is set again: claims are decided in the order of the dict.
+        # Claims are decided in the order of the dict. A claim that is open already keeps its position.
         ledger.open[link.key] = True
     else:
         ledger.open.pop(link.key, None)

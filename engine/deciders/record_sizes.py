@@ -28,7 +28,7 @@ def portions(items: tuple[_ItemT, ...]) -> Iterator[tuple[_ItemT, ...]]:
 
 
 def split(items: Iterable[_ItemT], sizes: Iterable[int], size_max: int) -> Iterator[tuple[_ItemT, ...]]:
-    """Split a list into portions of at most ``size_max``; a single larger item is a portion of its own."""
+    """Split a list into portions whose ``sizes`` add up to at most ``size_max``; a larger item stays alone."""
     portion: list[_ItemT] = []
     size = 0
     for item, item_size in zip(items, sizes, strict=True):

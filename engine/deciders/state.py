@@ -135,7 +135,7 @@ class Dispatched(Struct, frozen=True, gc=False):
 
 
 class Removal(Struct, frozen=True, gc=False):
-    """An unconfirmed removal of a work; ``version`` is its (term, step), ``is_withdrawn``: the template was deleted."""
+    """An unconfirmed removal of a work in step ``version`` (term, step); ``is_withdrawn``: the template was deleted."""
 
     version: tuple[int, int]
     is_withdrawn: bool
@@ -323,7 +323,7 @@ class Cause(Struct, frozen=True, gc=False):
 
 
 class Waiting(Struct, frozen=True, gc=False):
-    """Why a key waits: its flags and priority, the newest input that queued it, and the time of the oldest such one."""
+    """Why a key waits: flags, priority, the newest input that queued it, and the time of the oldest input that did."""
 
     flags: int
     cause: Cause

@@ -31,8 +31,8 @@ def decide(binding: Binding, view: View, *, is_changed: bool) -> Outputs[bool]:
     """End evictions that are over and start those that are due.
 
     Return whether the binding needs a scheduling pass because a cluster can be used again. ``is_changed`` means that
-    the binding changed after its last pass. Until the next one, neither healthy replacements nor a recovered cluster
-    end an eviction.
+    the binding changed after its last pass. Until the next pass, neither healthy replacements nor a recovered
+    cluster end an eviction.
     """
     is_scheduled = _is_scheduled(binding, view.shard) and not is_changed
     ended_evictions = (
@@ -51,7 +51,7 @@ def decide(binding: Binding, view: View, *, is_changed: bool) -> Outputs[bool]:
         yield decisions.EvictionFinished(
             key=binding.key, cluster=eviction.task.cluster, reason=eviction.reason
         )
-    # Collect all evictions before emitting the first: each one removes its cluster from the binding.
+    # Collect all evictions before emitting the first: each eviction removes its cluster from the binding.
     yield from list(_due_evictions(binding, view))
     is_restored = yield from last_copy.restore(binding, ended_evictions, view)
     if not is_restored and binding.claim is None:
