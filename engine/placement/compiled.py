@@ -30,7 +30,7 @@ _PROPERTIES: Final[dict[str, tuple[str, Callable[[clusters.ClusterManifest], tup
     "region": ("region", lambda cluster: _texts(cluster.spec.region)),
     "zone": ("zones", lambda cluster: cluster.spec.zones),
 }
-"""By name of a cluster property in selectors and constraints: its name in messages, and a function for its values."""
+"""Cluster properties by name in selectors and constraints: the name in messages, and a function to read the values."""
 
 
 class Strategy(enum.Enum):

@@ -14,7 +14,7 @@ DECISIONS_MAX: Final = 4_096
 """Maximum number of cached decisions; a full cache is cleared."""
 
 CELLS_MAX: Final = 2**20
-"""Maximum number of cached decisions times clusters in the fleet."""
+"""Maximum of (number of cached decisions) * (number of clusters in the fleet)."""
 
 
 class DecisionCache:

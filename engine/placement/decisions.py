@@ -16,7 +16,7 @@ from engine.placement import compiled, explanations
 SUCCESS: Final = "Success"
 SCHEDULED_MESSAGE: Final = "Binding has been scheduled successfully."
 CACHED_MAX: Final = 16
-"""Maximum number of cached results per pool, each with the same number of replicas in all clusters."""
+"""Maximum number of results that a pool caches, one for each number of replicas per cluster."""
 
 Columns: TypeAlias = tuple[Sequence[str], Sequence[int]]
 """Names of clusters, and their replicas in the same order."""

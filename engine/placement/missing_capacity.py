@@ -24,7 +24,7 @@ class Victim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Shortage:
-    """The missing capacity of a workload, in the affinity group that is tried first: the decision reports its error."""
+    """The missing capacity of a workload, in the first affinity group that is tried; decisions report its error."""
 
     def __init__(self, request: requests.Request, fleet: fleets.Fleet) -> None:
         """Try to schedule the binding; ``exists`` is true if only capacity is missing."""

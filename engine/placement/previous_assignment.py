@@ -16,7 +16,7 @@ Pairs: TypeAlias = tuple[tuple[str, int], ...]
 """Clusters and their replicas, in the order of the assignment."""
 
 CELLS_MAX: Final = 2**22
-"""Maximum number of clusters in all cached assignments together, 16 bytes each; a full cache is cleared."""
+"""Maximum number of clusters in all cached assignments together (16 bytes per cluster); a full cache is cleared."""
 
 _UNKNOWN: Final = -1
 

@@ -40,8 +40,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     the workload had never been scheduled. ``trigger`` is the reason of the scheduling pass; with "None" the assignment
     stays. ``ceilings`` are the further replicas that ResourceQuotas allow, by cluster. ``apart`` are clusters that the
     workload's groups exclude, ``together`` the only ones that they allow (None: any); clusters of the previous
-    assignment stay candidates. ``prioritized`` is True if the binding has a priority. If spread constraints then find
-    too little capacity, the reason of the failure is Unschedulable, as in releases of Karmada with preemption.
+    assignment stay candidates. ``prioritized``: the binding has a priority; if its spread constraints find too
+    little capacity, the reason of the failure is Unschedulable, as in releases of Karmada with preemption.
     """
 
     resource: Resource
