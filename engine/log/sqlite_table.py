@@ -92,7 +92,7 @@ def insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
 
 
 def _insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
-    """Insert rows with one statement; rows of NULL, which it skips, fill it up to the next size in ``_SIZES``.
+    """Insert rows with one statement, filled up to the next size in ``_SIZES`` by rows of NULL, which it skips.
 
     There are only a few sizes, because each statement keeps the values of its last execution in memory: a
     statement for every number of rows would take 10 MB.
@@ -172,7 +172,7 @@ def _is_named(connection: sqlite3.Connection, names: Sequence[str]) -> bool:
         format_row = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
     except sqlite3.OperationalError:
         return False
-    # None if the process was killed between creating the tables and inserting their first rows.
+    # The row is missing if the process was killed between creating the tables and inserting their first rows.
     return format_row is None or str(format_row[0]).startswith(_FORMATS)
 
 

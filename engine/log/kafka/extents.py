@@ -102,7 +102,7 @@ class ExtentFile:
         return int(first), int(start)
 
     def rows(self, number: int, limit: int) -> tuple[Sequence[Row], int]:
-        """Return extents in order, from the one that contains ``number``, and the number after the last stored one."""
+        """Return extents in order, beginning with that of ``number``, and the first number after the last extent."""
         with self._lock:
             stored_rows = self._connection.execute(
                 "SELECT first, place, start FROM extents"

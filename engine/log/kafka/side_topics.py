@@ -34,7 +34,7 @@ _HEAD: Final = "head"
 class _Head(Struct, frozen=True):
     """Description of a snapshot, written after its pieces.
 
-    The pieces begin at offset ``first`` and end before the head; their keys begin with ``turn``.
+    The pieces begin at offset ``first`` and end before the head; their keys begin with ``turn`` ("a" or "b").
     """
 
     number: int
