@@ -13,7 +13,7 @@ QUARANTINE_MS: Final = 1_000
 QUARANTINE_MS_MAX: Final = 30_000
 FENCED_MS: Final = 5_000
 FENCED_MS_MAX: Final = 80_000
-"""Milliseconds of the first and of the longest pause: of a quarantined shard, and of a fenced shard."""
+"""The pause of a quarantined or fenced shard in milliseconds: the first one, and (``_MAX``) the longest one."""
 
 _log = diagnostics.logger(__name__)
 

@@ -261,7 +261,7 @@ class ReadAhead:
         try:
             batch = await self._log.read(topic, partition, start, _AHEAD)
         except port.LogCorruptedError:
-            # Read only the requested records: the damaged one may be after them.
+            # A record in the batch is damaged, perhaps after the requested ones: read only these.
             return await self._log.read(topic, partition, start, limit)
         if sum(len(record.value) for record in batch) > _HELD_BYTES_MAX:
             self._large.add(slot)
