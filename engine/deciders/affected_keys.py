@@ -170,8 +170,7 @@ def _touch_watches(
             if keys.shard_of(name) == shard.shard:
                 shard.watches.setdefault(key, Watch(key, name, "", 0, 0))
                 waiting_keys.touch_by_fact(shard, key, states.CLUSTER, cause)
-            # Taint policies read the conditions: the next cluster from which workloads are evicted may be another one
-            # now.
+            # Taint policies read the conditions, so another cluster may be the next one to evict all workloads from.
             deferred.emptied = cause
 
 

@@ -47,7 +47,7 @@ class Plan(NamedTuple):
     """Taints to add and to remove now.
 
     ``next_ms`` is the time (ms since 1970; 0 for never) at which the plan may change without a new input. ``waits``:
-    workloads must be evicted from the cluster, but it is not yet its turn.
+    workloads must be evicted from the cluster, but other clusters come first.
     """
 
     added: tuple[clusters.Taint, ...]

@@ -49,7 +49,7 @@ NO_ENDS: Final = EvictionEnds()
 
 
 class Ended(Struct, frozen=True, gc=False):
-    """A task that has ended, with the reason."""
+    """An eviction task that has ended, with the reason."""
 
     task: EvictionStarted
     reason: EndReason

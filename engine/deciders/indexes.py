@@ -174,7 +174,7 @@ class Indexes:
 
     def update(self, key: str, binding: Binding | None) -> None:
         """Update the indexes to a binding's current state; None if it was deleted."""
-        # ``_Entry`` does not include this, because a capacity report changes ``unready`` directly (``affected_keys``).
+        # Not a field of ``_Entry``, because a capacity report changes ``unready`` directly (``affected_keys``).
         is_unready = binding is not None and binding.blocked and not binding.ready_to_retry
         _put(self.unready, key, is_member=is_unready)
         self.templates.put(key, binding.template if binding else None)

@@ -62,7 +62,7 @@ class Placements:
         return due_ms
 
     def affinity(self, digest: str, group: str) -> placements.ClusterAffinity | None:
-        """Return the affinity that clusters must match: the only one or that of the ``group``; None matches all."""
+        """Return the affinity that clusters must match: the only one, or that named ``group``; None matches all."""
         placement = self.get(digest)
         if placement.cluster_affinity is not None:
             return placement.cluster_affinity

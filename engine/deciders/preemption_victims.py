@@ -118,7 +118,7 @@ def _is_evictable(binding: Binding, cluster: str) -> bool:
 
 
 def _is_valid(binding: Binding, request: links.PreemptionRequested, at_ms: int) -> bool:
-    """Whether the request is in time, and the binding still has lower priority and enough replicas in the cluster."""
+    """Whether the request is in time, and the binding is evictable, has lower priority and enough replicas there."""
     replicas = dict(binding.clusters).get(request.cluster, 0)
     return (
         at_ms <= request.until_ms

@@ -83,7 +83,7 @@ def _mark_of(policy: KnownPolicy) -> bindings.Mark:
 
 
 def _was_refused(binding: Binding, chosen: KnownPolicy | None) -> bool:
-    """Whether the last recorded refusal is one of the chosen policy, not of a former one."""
+    """Whether the last recorded refusal concerns the chosen policy, not an earlier one."""
     return chosen is not None and binding.refused is not None and binding.refused.policy == chosen.policy.ref
 
 

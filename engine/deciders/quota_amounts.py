@@ -56,7 +56,7 @@ def amounts(resource_requests: workloads.Requests | None, replicas: int) -> Amou
 
 
 def replicas(clusters: Targets) -> int:
-    """Return the replicas in all clusters."""
+    """Return the total number of replicas in all clusters."""
     return sum(count for _, count in clusters)
 
 

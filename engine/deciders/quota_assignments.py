@@ -64,7 +64,7 @@ def read(manifest: kube_objects.Manifest, raw: msgspec.Raw, offset: int) -> Assi
 
 
 def put(known: dict[str, Assignments], assignments: Assignments) -> list[str]:
-    """Store assignments; return a list with their binding key, or an empty list if there were and are none."""
+    """Store assignments; return their binding key in a list, which is empty if neither old nor new ones exist."""
     key = assignments.key
     is_known = known.pop(key, None) is not None
     if assignments.quotas:

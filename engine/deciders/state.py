@@ -155,7 +155,7 @@ NOT_NEEDED: Final = Terms()
 class Need(Struct, frozen=True, gc=False):
     """The need of a binding for an object on which it depends; dropped if ``terms`` has no clusters.
 
-    ``number`` is that of the binding's newest link, by which older ones are ignored. ``preserved``: a dropped need
+    ``number`` is that of the binding's newest link; links with lower numbers are ignored. ``preserved``: a dropped need
     leaves the object in its clusters. ``applied`` are the terms of the last decision on this need.
     """
 

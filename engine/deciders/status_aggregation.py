@@ -69,7 +69,7 @@ def _aggregate_quotas(binding: Binding) -> Outputs[None]:
 
 
 def _bounded(members: tuple[decisions.MemberStatus, ...]) -> tuple[decisions.MemberStatus, ...]:
-    """Return the statuses; without their details if these are too large for a record."""
+    """Return the statuses; if they are too large for a record, without details and with shortened messages."""
     if record_sizes.fits(members):
         return members
     return tuple(
