@@ -176,7 +176,7 @@ def _without_repeats(positions: encoded_columns.Integers) -> encoded_columns.Int
 def _shortest_prefix(
     votes: encoded_columns.Integers, order: encoded_columns.Integers, seats: int
 ) -> encoded_columns.Integers:
-    """The shortest prefix of ``order`` whose votes add up to ``seats``."""
+    """The shortest prefix of ``order`` whose votes add up to at least ``seats``."""
     return order[: int(np.searchsorted(np.cumsum(votes[order]), seats)) + 1]
 
 

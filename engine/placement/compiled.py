@@ -62,8 +62,8 @@ class Group:
     def __init__(self, name: str, inline: encoded_columns.Mask, overflow: list[encoded_columns.Mask]) -> None:
         """Number the tiers.
 
-        Tier 0 has the clusters of the affinity itself, tier n those that match overflow entry n, counted from 1,
-        and no earlier one.
+        Tier 0 has the clusters of the affinity itself. Tier n has the clusters that match the n-th overflow entry but
+        neither the affinity nor an earlier entry.
         """
         self.name = name
         self.inline = inline

@@ -109,7 +109,7 @@ def _select_regions(
 
 
 def _target(context: scheduling_context.Context, constraint: placements.SpreadConstraint) -> int:
-    """Replicas that each region should hold; 0 without minGroups, as in Karmada's scheduler."""
+    """Number of replicas that each region should hold; 0 without minGroups, as in Karmada's scheduler."""
     return -(-context.request.replicas // constraint.min_groups) if constraint.min_groups > 0 else 0
 
 
