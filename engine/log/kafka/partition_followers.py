@@ -100,7 +100,7 @@ class FollowedLog:
             self._assign()
 
     async def unfollow(self, slots: Iterable[Slot]) -> None:
-        """Stop following those of these partitions that are followed, and drop their records from memory."""
+        """Stop following these partitions and drop their records from memory; ignore those that are not followed."""
         async with self._turn:
             if dropped := self._positions.keys() & set(slots):
                 self._forget(dropped)
