@@ -52,7 +52,7 @@ _FIRST: Final = (
     decisions.BindingSuspended,
     decisions.ClaimRefused,
 )
-"""Decisions with which the history of a template begins, and begins again if a deleted template is created again."""
+"""Decisions that start the history of a template, and a new history if a deleted template is created again."""
 
 _SUSPENDED: Final = "a client has suspended its scheduling (spec.suspension.scheduling of the binding)"
 
