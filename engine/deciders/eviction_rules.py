@@ -56,7 +56,7 @@ class Ended(Struct, frozen=True, gc=False):
 
 
 class Assessment(Struct, frozen=True, gc=False):
-    """Tasks that have ended, and the time at which the next grace period of another task ends (None: never)."""
+    """Eviction tasks that have ended, and when the next grace period of the other tasks ends (None: never)."""
 
     ended: tuple[Ended, ...]
     due_ms: int | None
@@ -104,7 +104,7 @@ def assess(
     grace_period_ms: int,
     ends: EvictionEnds = NO_ENDS,
 ) -> Assessment:
-    """Decide which tasks have ended now.
+    """Return the eviction tasks that end now, and when the next grace period of the others ends.
 
     - ``healthy``: clusters that report the workload as healthy.
     - ``is_scheduled``: the scheduler has seen the binding's current state.
