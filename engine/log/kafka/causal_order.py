@@ -219,7 +219,7 @@ class _Plan:
         return queue.waiting[self._next[slot]] if self._next[slot] < len(queue.waiting) else None
 
     def _range_end(self, slot: Slot) -> int:
-        """Return the offset up to which a partition can be numbered: up to a waiting record, or to its scanned end."""
+        """Return the end of the offsets that can be numbered; a waiting record or the scanned end limits them."""
         while (front := self._first_waiting(slot)) is not None:
             if self._missing(slot, front) is not None:
                 return max(front.before, self._at[slot])

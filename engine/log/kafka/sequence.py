@@ -128,7 +128,7 @@ def read(record: StoredRecord) -> Extents | None:
     try:
         return _decode(record.value)
     except ValueError:
-        # Either msgspec's own error or UnicodeDecodeError.
+        # The base of msgspec's errors and of UnicodeDecodeError: the record is malformed.
         return None
 
 
