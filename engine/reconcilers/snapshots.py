@@ -33,9 +33,9 @@ FORMAT: Final = 23
 
 _DIGEST_BYTES: Final = 16
 _COMPRESSION: Final = 1
-"""The fastest level: it leaves a fifth of the bytes, and higher levels save little more."""
+"""The fastest compression level: the size is a fifth of the original, and higher levels save little more."""
 _RETAINED: Final = 2
-"""The newest snapshot and the one before, in case the newest is damaged."""
+"""Number of snapshots kept: the newest one, and the one before in case the newest is damaged."""
 
 _log = diagnostics.logger(__name__)
 _PartT = TypeVar("_PartT")
