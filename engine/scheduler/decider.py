@@ -60,7 +60,7 @@ class Decider:
         self._refused: set[Key] = set()
         self._due: dict[Key, None] = {}
         # Bindings that became due while their decisions were being written.
-        self._due_after: set[Key] = set()
+        self._due_after_write: set[Key] = set()
         self._retries: list[tuple[int, Key]] = []
         # By binding: its failures in a row, and when its retry is due. Other retries in the heap are
         # outdated.
@@ -96,7 +96,7 @@ class Decider:
         restrictions = self._groups.restrictions(binding)
         if decision.places and not restrictions.permit(decision.clusters.keys() - binding.placed.keys()):
             del self._pending[key]
-            self._due_after.discard(key)
+            self._due_after_write.discard(key)
             self._due[key] = None
         self._update_groups(key)
 
@@ -240,7 +240,7 @@ class Decider:
         self._leave_placement(key)
         for kept in (self._bindings, self._pending, self._due, self._failures):
             kept.pop(key, None)
-        self._due_after.discard(key)
+        self._due_after_write.discard(key)
         self._refused.discard(key)
 
     def _settle(self, key: Key) -> None:
@@ -253,9 +253,9 @@ class Decider:
             return
         del self._pending[key]
         self._refused.discard(key)
-        if not writes.is_shown(binding, decision) or key in self._due_after:
+        if not writes.is_shown(binding, decision) or key in self._due_after_write:
             self._due[key] = None
-        self._due_after.discard(key)
+        self._due_after_write.discard(key)
 
     def due_ms(self) -> int | None:
         """When the next retry is due, on the clock of ``elapsed_ms``; None if no retry is scheduled."""
@@ -280,7 +280,7 @@ class Decider:
         for key in list(itertools.islice(self._due, count)):
             del self._due[key]
             if key in self._pending:
-                self._due_after.add(key)
+                self._due_after_write.add(key)
                 continue
             binding = self._bindings[key]
             decision, is_retried = self._decide(key, binding, now_ms)
