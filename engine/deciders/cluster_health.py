@@ -30,9 +30,9 @@ PACE_MS: Final = 10_000
 STUCK_MS: Final = times.MINUTE_MS
 """Maximum wait in ms of a queued cluster for each cluster ahead of it: a cluster ahead may never be emptied."""
 
-CROWD_MIN: Final = 3
-CROWD_PERCENT: Final = 55
-"""No cluster is emptied while at least ``CROWD_MIN`` clusters, and ``CROWD_PERCENT`` of all clusters, are not ready."""
+MASS_FAILURE_MIN: Final = 3
+MASS_FAILURE_PERCENT: Final = 55
+"""No cluster is emptied while at least so many clusters, and this percentage of all clusters, are not ready."""
 
 _CONDITION: Final = "Ready"
 _REASON: Final = "ClusterStatusUnknown"
@@ -104,15 +104,15 @@ def settle(watch: Watch, facts: Facts, at_ms: int) -> None:
     watch.queued_ms = (watch.queued_ms or at_ms) if plan.waits else 0
 
 
-def is_crowd(facts: Facts) -> bool:
-    """Whether so many clusters are not ready (``CROWD_MIN``, ``CROWD_PERCENT``) that none may be emptied."""
+def too_many_not_ready(facts: Facts) -> bool:
+    """Whether so many clusters are not ready that none may be emptied (see ``MASS_FAILURE_MIN``)."""
     troubles = len(facts.troubled)
-    return troubles >= CROWD_MIN and troubles * 100 >= CROWD_PERCENT * len(facts.fleet)
+    return troubles >= MASS_FAILURE_MIN and troubles * 100 >= MASS_FAILURE_PERCENT * len(facts.fleet)
 
 
-def next_to_empty(facts: Facts) -> str:
+def next_to_evict(facts: Facts) -> str:
     """Return the cluster from which all workloads are evicted next; an empty text if there is none."""
-    return next((name for _, name in facts.waiting(_is_to_be_emptied)), "")
+    return next((name for _, name in facts.waiting(_needs_eviction_taint)), "")
 
 
 def _silence(watch: Watch) -> Outputs[None]:
@@ -158,13 +158,13 @@ def _confirmed_ms(watch: Watch, time_ms: int) -> int:
 
 
 def _next_check_ms(watch: Watch, facts: Facts, time_ms: int) -> int:
-    """Return when a cluster that is not ready may be emptied or must be checked again; 0 while ``is_crowd`` holds.
+    """Return when a cluster that is not ready may be emptied or must be checked again.
 
-    The result equals ``time_ms`` if the cluster may be emptied now.
+    The result equals ``time_ms`` if the cluster may be emptied now; it is 0 while ``too_many_not_ready`` holds.
     """
-    if is_crowd(facts):
+    if too_many_not_ready(facts):
         return 0
-    waiting = facts.waiting(_is_to_be_emptied)
+    waiting = facts.waiting(_needs_eviction_taint)
     position = bisect.bisect_left(waiting, (watch.since_ms, watch.name))
     emptied_ms, emptied = facts.emptied
     # Each queued cluster waits ``PACE_MS`` after the one before it, the first one after the last emptied cluster.
@@ -189,7 +189,7 @@ def _is_late(watch: Watch, time_ms: int) -> bool:
     return bool(watch.act_ms) and time_ms > watch.act_ms + PACE_MS
 
 
-def _is_to_be_emptied(name: str, health: Health, facts: Facts) -> bool:
+def _needs_eviction_taint(name: str, health: Health, facts: Facts) -> bool:
     """Whether a cluster that is not ready must get a NoExecute taint that it does not have yet."""
     cluster = facts.members.get(name)
     return cluster is not None and _has_no_execute(_taint_changes(name, cluster, health.status, facts)[0])

@@ -85,11 +85,11 @@ class DeferredChanges:
         self.crowd = self.emptied = None
         if cause is None:
             return
-        is_crowd = cluster_health.is_crowd(facts)
+        too_many_not_ready = cluster_health.too_many_not_ready(facts)
         concerned = indexes.troubled
-        if is_crowd == shard.is_crowd and not touches_all:
-            concerned = concerned & {keys.cluster_key(cluster_health.next_to_empty(facts))}
-        shard.is_crowd = is_crowd
+        if too_many_not_ready == shard.is_crowd and not touches_all:
+            concerned = concerned & {keys.cluster_key(cluster_health.next_to_evict(facts))}
+        shard.is_crowd = too_many_not_ready
         for key in concerned:
             waiting_keys.touch_by_fact(shard, key, states.CLUSTER, cause)
 

@@ -65,13 +65,15 @@ def admit(
         if resource in tracked
     ):
         return None
-    if claim is not None and (claim.wanted == requested or (is_declared and _is_of_template(claim, binding))):
+    if claim is not None and (
+        claim.wanted == requested or (is_declared and _is_for_undeclared_version(claim, binding))
+    ):
         return Refused(claim.fault) if claim.fault else Pending()
     yield from _request(binding, claim, used, requested, view)
     return Pending()
 
 
-def _is_of_template(claim: QuotaClaim, binding: Binding) -> bool:
+def _is_for_undeclared_version(claim: QuotaClaim, binding: Binding) -> bool:
     """Whether a claim is for a version of the template that is not declared yet.
 
     A binding has one claim at a time. If the declared and the new version replaced each other's claim in each step,

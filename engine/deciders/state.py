@@ -349,7 +349,7 @@ class ShardState(Struct):
       this shard owns, by ``keys.quota_key``.
     - ``seats``: seats of this shard's bindings in groups of workloads, by binding and group; ``groups``: the groups
       that this shard owns, by ``keys.group_key``.
-    - ``is_crowd``: the result of ``cluster_health.is_crowd`` at the last check.
+    - ``is_crowd``: the result of ``cluster_health.too_many_not_ready`` at the last check.
     """
 
     shard: int

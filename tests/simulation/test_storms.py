@@ -67,7 +67,7 @@ async def test_missing_pause_between_emptied_clusters_is_detected(monkeypatch: p
 
 @pytest.mark.slow
 async def test_emptying_during_a_mass_failure_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster_health, "CROWD_PERCENT", 80)
+    monkeypatch.setattr(cluster_health, "MASS_FAILURE_PERCENT", 80)
     assert await profiles.is_violated(profiles.STORMS, "pace:", _FIRST, _MOVES)
 
 
