@@ -46,9 +46,9 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[None]:
         yield from _suspend(binding, binding.suspending)
     if flags & _RANKS:
         yield from priority_resolution.decide(binding, view)
-    left = required_bindings.NO_CLUSTERS
+    kept_running_in = required_bindings.NO_CLUSTERS
     if flags & _REQUIRES and binding.key in view.shard.needs:
-        left = yield from required_bindings.decide(binding, view)
+        kept_running_in = yield from required_bindings.decide(binding, view)
     is_freed = False
     if binding.declared is not None:
         # If the owner of quotas or of a workload group has answered, the scheduling pass that waited for the answer
@@ -66,7 +66,7 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[None]:
         yield from scheduling.answer(binding, view)
     if binding.rank is not None:
         yield from preemption.decide(binding, view)
-    yield from dispatch.decide(binding, view, preserved=preserved, left=left)
+    yield from dispatch.decide(binding, view, preserved=preserved, kept_running_in=kept_running_in)
     if binding.distributed is not None or (binding.claim is not None and binding.claim.propagate_deps):
         yield from dependency_requests.decide(binding, view, preserved=preserved)
     if flags & _STATUS or binding.shown or binding.is_suspended:

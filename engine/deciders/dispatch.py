@@ -43,12 +43,12 @@ def decide(
     view: View,
     *,
     preserved: bool = False,
-    left: AbstractSet[str] = required_bindings.NO_CLUSTERS,
+    kept_running_in: AbstractSet[str] = required_bindings.NO_CLUSTERS,
 ) -> Outputs[None]:
     """Emit changed and removed works, and one decision that lists them (several if it would be too large).
 
     With ``preserved``, a workload whose work is removed keeps running in its cluster. In the clusters in
-    ``left`` it keeps running even if ``preserved`` is False.
+    ``kept_running_in`` it keeps running even if ``preserved`` is False.
     """
     dispatched: list[decisions.DispatchedWork] = []
     declared, claim = binding.declared, binding.claim
@@ -62,7 +62,7 @@ def decide(
     # Sorted: the order of a set differs between processes, and a step that is computed again must equal the record.
     for cluster in sorted(removed | leaving):
         dispatched.append(decisions.DispatchedWork(cluster=cluster, state="removed"))
-        is_left = cluster in left or (cluster in leaving and needs.preserves(view.shard, binding))
+        is_left = cluster in kept_running_in or (cluster in leaving and needs.preserves(view.shard, binding))
         yield _removed(view, binding.key, cluster, preserved=preserved or is_left)
     if declared is not None and (claim is not None or required):
         for work in _desired_works(binding, declared, required, view):
