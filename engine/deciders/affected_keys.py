@@ -23,7 +23,7 @@ _FORGOTTEN: Final = "forgotten"
 """Replaces the digest of the last status, so that the next status counts as changed: no digest equals this text."""
 
 
-def touch(
+def queue_affected(
     shard: ShardState,
     indexes: Indexes,
     deferred: DeferredChanges,
@@ -35,15 +35,15 @@ def touch(
     match changed.change:
         case fact_changes.ClusterChanged() as change:
             for key in _cluster_keys(change, indexes, placements):
-                waiting_keys.touch_by_fact(shard, key, states.CLUSTER, cause)
-            _touch_watches(shard, indexes, deferred, change, cause)
-            _touch_departure(shard, change, cause)
+                waiting_keys.enqueue_by_fact(shard, key, states.CLUSTER, cause)
+            _queue_watches(shard, indexes, deferred, change, cause)
+            _queue_departure(shard, change, cause)
             deferred.refitted = waiting_keys.newest(deferred.refitted, cause)
         case fact_changes.CapacityGrew():
-            _touch_blocked(shard, indexes, cause)
+            _queue_blocked(shard, indexes, cause)
         case fact_changes.PolicyChanged() as change:
             for key in _policy_keys(change, indexes):
-                waiting_keys.touch_by_fact(shard, key, states.POLICY, cause)
+                waiting_keys.enqueue_by_fact(shard, key, states.POLICY, cause)
         case fact_changes.QuotaChanged(key=key, is_removed=is_removed):
             if is_removed:
                 _forget_status(shard, key)
@@ -53,13 +53,13 @@ def touch(
             quota_ledgers.forget_shown(shard, keys.quota_key(change.namespace), change.removed)
             deferred.add_limits(shard, indexes, change.namespace, flags, cause)
         case fact_changes.PriorityClassChanged(name=name):
-            _touch_ranked(shard, indexes, name, cause)
+            _queue_priority_class(shard, indexes, name, cause)
         case fact_changes.TaintPolicyChanged():
             deferred.taint_policies = cause
         case fact_changes.HealthReported() | fact_changes.ConditionsChanged() as change:
-            _touch_watches(shard, indexes, deferred, change, cause)
+            _queue_watches(shard, indexes, deferred, change, cause)
         case _:
-            _touch_readers(shard, indexes, changed.change, cause)
+            _queue_readers(shard, indexes, changed.change, cause)
 
 
 def _forget_status(shard: ShardState, key: str) -> None:
@@ -72,39 +72,39 @@ def _forget_status(shard: ShardState, key: str) -> None:
         binding.shown = _FORGOTTEN
 
 
-def _touch_readers(shard: ShardState, indexes: Indexes, change: fact_changes.Change, cause: Cause) -> None:
+def _queue_readers(shard: ShardState, indexes: Indexes, change: fact_changes.Change, cause: Cause) -> None:
     """Queue the templates whose interpreter or override policy changed."""
     match change:
         case fact_changes.InterpreterChanged(api_version=api_version, kind=kind):
             for key in indexes.templates.of_kind(api_version, kind):
-                waiting_keys.touch_by_fact(shard, key, states.SPEC, cause)
+                waiting_keys.enqueue_by_fact(shard, key, states.SPEC, cause)
         case fact_changes.OverrideChanged():
             for key in _override_keys(change, shard, indexes):
-                waiting_keys.touch_by_fact(shard, key, states.OVERRIDE, cause)
+                waiting_keys.enqueue_by_fact(shard, key, states.OVERRIDE, cause)
         case _:
             return
 
 
-def _touch_ranked(shard: ShardState, indexes: Indexes, name: str, cause: Cause) -> None:
+def _queue_priority_class(shard: ShardState, indexes: Indexes, name: str, cause: Cause) -> None:
     """Queue bindings that wait for a PriorityClass, and the template of the class if this shard owns it.
 
     If that template differs from the published fact, the shard then publishes the class again.
     """
     class_key = keys.binding_key(priorities.KIND, "", name)
     if keys.shard_of(class_key) == shard.shard:
-        waiting_keys.touch_by_fact(shard, class_key, states.PRIORITY, cause)
+        waiting_keys.enqueue_by_fact(shard, class_key, states.PRIORITY, cause)
     for key in indexes.unranked:
-        waiting_keys.touch_by_fact(shard, key, states.PRIORITY, cause)
+        waiting_keys.enqueue_by_fact(shard, key, states.PRIORITY, cause)
 
 
-def _touch_blocked(shard: ShardState, indexes: Indexes, cause: Cause) -> None:
+def _queue_blocked(shard: ShardState, indexes: Indexes, cause: Cause) -> None:
     """Mark blocked bindings as ready to retry, and queue the newly marked ones.
 
     Clusters report their capacity all the time, so a report must not visit bindings that are marked already.
     """
     for key in indexes.unready:
         shard.bindings[key].ready_to_retry = True
-        waiting_keys.touch_by_fact(shard, key, states.CAPACITY, cause)
+        waiting_keys.enqueue_by_fact(shard, key, states.CAPACITY, cause)
     indexes.unready.clear()
 
 
@@ -143,7 +143,7 @@ def _override_keys(change: fact_changes.OverrideChanged, shard: ShardState, inde
     return {key for key in selected if shard.bindings[key].claim is not None or key in shard.needs}
 
 
-def _touch_watches(
+def _queue_watches(
     shard: ShardState,
     indexes: Indexes,
     deferred: DeferredChanges,
@@ -158,7 +158,7 @@ def _touch_watches(
                 shard.watches.pop(key, None)
                 indexes.troubled.discard(key)
             elif key in shard.watches:
-                waiting_keys.touch_by_fact(shard, key, states.CLUSTER, cause)
+                waiting_keys.enqueue_by_fact(shard, key, states.CLUSTER, cause)
             if change.old is None or new is None:
                 deferred.crowd = cause
             elif _evicting_taints(change.old) != _evicting_taints(new):
@@ -169,12 +169,12 @@ def _touch_watches(
             key = keys.cluster_key(name)
             if keys.shard_of(name) == shard.shard:
                 shard.watches.setdefault(key, Watch(key, name, "", 0, 0))
-                waiting_keys.touch_by_fact(shard, key, states.CLUSTER, cause)
+                waiting_keys.enqueue_by_fact(shard, key, states.CLUSTER, cause)
             # Taint policies read the conditions, so another cluster may be the next one to evict all workloads from.
             deferred.emptied = cause
 
 
-def _touch_departure(shard: ShardState, change: fact_changes.ClusterChanged, cause: Cause) -> None:
+def _queue_departure(shard: ShardState, change: fact_changes.ClusterChanged, cause: Cause) -> None:
     """Start or end tracking of a leaving cluster, even if this shard has no works there."""
     name = change.name
     if change.new is None:
@@ -186,7 +186,7 @@ def _touch_departure(shard: ShardState, change: fact_changes.ClusterChanged, cau
         if is_change:
             shard.departures[name] = Departure(cause)
     if is_change:
-        waiting_keys.touch_by_fact(shard, keys.cluster_key(name), states.CLUSTER, cause)
+        waiting_keys.enqueue_by_fact(shard, keys.cluster_key(name), states.CLUSTER, cause)
 
 
 def _apply_health_report(
@@ -217,7 +217,7 @@ def _apply_health_report(
         watch.silent_ms = max(health.heard_ms, shard.began_ms) + watch.grace_ms if awaited else 0
     if change.is_change:
         if key in shard.watches or change.name in shard.departures:
-            waiting_keys.touch_by_fact(shard, key, states.CLUSTER, cause)
+            waiting_keys.enqueue_by_fact(shard, key, states.CLUSTER, cause)
         deferred.crowd = cause
 
 

@@ -20,7 +20,8 @@ class DeferredChanges:
     - ``taint_policies``: a ClusterTaintPolicy changed.
     - ``quotas``: keys of ResourceQuotas whose assignments to clusters changed.
     - ``refitted``: a cluster changed, so a binding that fits in no cluster may fit there now.
-    - ``limited``: namespaces whose overall quotas changed, with the flags for their bindings (0: do not queue them).
+    - ``limited``: the namespaces of changed overall quotas, with the flags for their bindings (0: do not
+      queue them).
     - ``grouped``: bindings that may belong to a workload group whose owner shard does not know them yet.
 
     A step clears them. Snapshots are taken directly after a step, so they contain none of them.
@@ -65,14 +66,14 @@ class DeferredChanges:
             if placements.get(digest).workload_affinity is not None:
                 self.grouped |= {key: cause for key in sorted(group) if key not in shard.seats}
 
-    def touch_watched(self, shard: ShardState) -> None:
+    def queue_watches(self, shard: ShardState) -> None:
         """Queue all watches if taint policies changed, also those of clusters that joined after the change."""
         cause, self.taint_policies = self.taint_policies, None
         if cause is not None:
             for key in shard.watches:
-                waiting_keys.touch_by_fact(shard, key, states.CLUSTER, cause)
+                waiting_keys.enqueue_by_fact(shard, key, states.CLUSTER, cause)
 
-    def touch_troubled(
+    def queue_not_ready(
         self, shard: ShardState, indexes: Indexes, facts: Facts, *, touches_all: bool = False
     ) -> None:
         """Queue clusters that are not ready: all if ``shard.is_crowd`` changes, otherwise only the next one to empty.
@@ -91,21 +92,21 @@ class DeferredChanges:
             concerned = concerned & {keys.cluster_key(cluster_health.next_to_evict(facts))}
         shard.is_crowd = too_many_not_ready
         for key in concerned:
-            waiting_keys.touch_by_fact(shard, key, states.CLUSTER, cause)
+            waiting_keys.enqueue_by_fact(shard, key, states.CLUSTER, cause)
 
-    def touch_bindings(self, shard: ShardState, indexes: Indexes, placements: Placements) -> None:
+    def queue_bindings(self, shard: ShardState, indexes: Indexes, placements: Placements) -> None:
         """Queue the bindings that deferred changes of clusters, quotas or workload groups affect."""
-        self._touch_unfit(shard, indexes, placements)
+        self._queue_unfit(shard, indexes, placements)
         for key, cause in self.quotas.items():
             shard.bindings.setdefault(key, Binding(key=key))
-            waiting_keys.touch(shard, key, states.OVERRIDE, cause)
+            waiting_keys.enqueue(shard, key, states.OVERRIDE, cause)
         self.quotas.clear()
-        self._touch_limited(shard, indexes)
+        self._queue_overall_quotas(shard, indexes)
         for key, cause in self.grouped.items():
-            waiting_keys.touch(shard, key, states.TERM, cause)
+            waiting_keys.enqueue(shard, key, states.TERM, cause)
         self.grouped.clear()
 
-    def _touch_unfit(self, shard: ShardState, indexes: Indexes, placements: Placements) -> None:
+    def _queue_unfit(self, shard: ShardState, indexes: Indexes, placements: Placements) -> None:
         """If a cluster changed, queue the bindings that have affinity groups and fit in no cluster.
 
         ``Indexes.by_group`` has only one affinity group of a binding, but the cluster may match another one. Karmada
@@ -117,15 +118,15 @@ class DeferredChanges:
         for key in indexes.unfit:
             claim = shard.bindings[key].claim
             if claim is not None and placements.get(claim.placement).cluster_affinities:
-                waiting_keys.touch_by_fact(shard, key, states.CLUSTER, cause)
+                waiting_keys.enqueue_by_fact(shard, key, states.CLUSTER, cause)
 
-    def _touch_limited(self, shard: ShardState, indexes: Indexes) -> None:
+    def _queue_overall_quotas(self, shard: ShardState, indexes: Indexes) -> None:
         """Queue the ledgers of changed overall quotas, and the bindings of namespaces that got or lost such quotas."""
         for namespace, (cause, flags) in self.limited.items():
             if keys.quota_key(namespace) in shard.ledgers:
-                waiting_keys.touch(shard, keys.quota_key(namespace), states.QUOTA, cause)
+                waiting_keys.enqueue(shard, keys.quota_key(namespace), states.QUOTA, cause)
             if flags:
                 for key in indexes.templates.in_namespace(namespace):
                     if shard.bindings[key].declared is not None:
-                        waiting_keys.touch(shard, key, flags, cause)
+                        waiting_keys.enqueue(shard, key, flags, cause)
         self.limited.clear()

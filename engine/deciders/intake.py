@@ -50,7 +50,7 @@ def take(shard: ShardState, taken: verdicts.Taken) -> None:
             binding = shard.bindings.get(taken.record.key)
             if binding is not None:
                 binding.template = None
-                touch(shard, binding.key, states.SPEC | states.ORPHANED if orphans else states.SPEC, taken)
+                enqueue(shard, binding.key, states.SPEC | states.ORPHANED if orphans else states.SPEC, taken)
         case specs.RebalancerApplied(manifest=raw) if taken.manifest and taken.head:
             _apply_rebalancer(shard, taken, taken.manifest, taken.head, raw)
         case specs.DeletionAllowed(cluster=cluster):
@@ -69,11 +69,11 @@ def take(shard: ShardState, taken: verdicts.Taken) -> None:
             _take_link(shard, taken)
 
 
-def touch(shard: ShardState, key: str, flags: int, taken: verdicts.Taken) -> None:
+def enqueue(shard: ShardState, key: str, flags: int, taken: verdicts.Taken) -> None:
     """Queue a key to be decided, with the input ``taken`` as the cause."""
     envelope = taken.envelope
     story = envelope.correlationid or envelope.id
-    waiting_keys.touch(
+    waiting_keys.enqueue(
         shard, key, flags, Cause(str(taken.record.position), story, envelope.trace, taken.at_ms)
     )
 
@@ -110,7 +110,7 @@ def _apply_template(
         and (previous is None or previous.is_imported or previous.imported != imported),
     )
     binding.template = sharing.compact_template(template)
-    touch(shard, binding.key, states.SPEC, taken)
+    enqueue(shard, binding.key, states.SPEC, taken)
 
 
 def _apply_rebalancer(
@@ -144,7 +144,7 @@ def _apply_rebalancer(
         rebalancer.workloads = workloads_wanted
         rebalancer.ttl_seconds = spec.ttl_seconds_after_finished
         rebalancer.expired = False
-    touch(shard, key, states.SPEC, taken)
+    enqueue(shard, key, states.SPEC, taken)
 
 
 def _allow_deletion(shard: ShardState, taken: verdicts.Taken, cluster: str) -> None:
@@ -161,7 +161,7 @@ def _allow_deletion(shard: ShardState, taken: verdicts.Taken, cluster: str) -> N
         msgspec.structs.replace(task, suppress_deletion=False) if task.cluster == cluster else task
         for task in tasks
     )
-    touch(shard, binding.key, states.REQUESTED, taken)
+    enqueue(shard, binding.key, states.REQUESTED, taken)
 
 
 def _take_suspension(shard: ShardState, taken: verdicts.Taken, written: specs.SuspensionWritten) -> None:
@@ -173,7 +173,7 @@ def _take_suspension(shard: ShardState, taken: verdicts.Taken, written: specs.Su
             before.scheduling if scheduling is None else scheduling,
             before.dispatching if dispatching is None else dispatching,
         )
-        touch(shard, binding.key, states.REQUESTED, taken)
+        enqueue(shard, binding.key, states.REQUESTED, taken)
 
 
 def _take_report(shard: ShardState, taken: verdicts.Taken, report: health.WorkloadReported) -> None:
@@ -205,7 +205,7 @@ def _take_report(shard: ShardState, taken: verdicts.Taken, report: health.Worklo
             report.status,
         )
     )
-    touch(shard, report.key, states.HEALTH, taken)
+    enqueue(shard, report.key, states.HEALTH, taken)
 
 
 def _take_removal(shard: ShardState, taken: verdicts.Taken, confirmation: health.WorkloadGone) -> None:
@@ -215,11 +215,11 @@ def _take_removal(shard: ShardState, taken: verdicts.Taken, confirmation: health
     if removal is not None and version >= removal.version:
         apply_decisions.forget_removal(shard, confirmation.cluster, confirmation.key)
         if binding and removal.is_withdrawn and _lacks_work(shard, binding, confirmation.cluster):
-            touch(shard, confirmation.key, states.HEALTH, taken)
+            enqueue(shard, confirmation.key, states.HEALTH, taken)
     previous = binding.reports.get(confirmation.cluster) if binding else None
     if binding and previous and version >= (previous.term, previous.step):
         del binding.reports[confirmation.cluster]
-        touch(shard, confirmation.key, states.HEALTH, taken)
+        enqueue(shard, confirmation.key, states.HEALTH, taken)
 
 
 def _lacks_work(shard: ShardState, binding: Binding, cluster: str) -> bool:
@@ -232,7 +232,7 @@ def _take_link(shard: ShardState, taken: verdicts.Taken) -> None:
         case links.RescheduleRequested() as reschedule:
             binding = shard.bindings.setdefault(reschedule.key, Binding(key=reschedule.key))
             binding.reschedule_requests = (*binding.reschedule_requests, reschedule)
-            touch(shard, reschedule.key, states.REQUESTED, taken)
+            enqueue(shard, reschedule.key, states.REQUESTED, taken)
         case links.RescheduleAnswered() as answer:
             _take_answer(shard, taken, answer)
         case links.DependencyNeeded() | links.DependencyDropped() as link:
@@ -250,7 +250,7 @@ def _take_link(shard: ShardState, taken: verdicts.Taken) -> None:
                 else group_ledgers.answer(shard, link)
             )
             if is_newest:
-                touch(shard, taken.record.key, states.GROUP, taken)
+                enqueue(shard, taken.record.key, states.GROUP, taken)
         case _:
             message = f"{type(taken.data).__name__} is not an input of a shard"
             raise TypeError(message)
@@ -262,7 +262,7 @@ def _take_answer(shard: ShardState, taken: verdicts.Taken, answer: links.Resched
         return
     observed = Observed(answer.workload, answer.generation, answer.result, answer.reason)
     rebalancer.answers.append(observed)
-    touch(shard, rebalancer.key, states.REQUESTED, taken)
+    enqueue(shard, rebalancer.key, states.REQUESTED, taken)
 
 
 def _take_need(
@@ -286,7 +286,7 @@ def _take_need(
         applied=previous.applied if previous else states.NOT_NEEDED,
     )
     needs.put(shard, key, link.by, need)
-    touch(shard, key, states.REQUIRED, taken)
+    enqueue(shard, key, states.REQUIRED, taken)
 
 
 def _terms(link: links.DependencyNeeded | links.DependencyDropped) -> states.Terms:
@@ -310,7 +310,7 @@ def _take_preemption_link(
             previous = shard.unanswered_requests.get(link.key)
             if previous is None or previous.number < link.number:
                 shard.unanswered_requests[link.key] = link
-                touch(shard, taken.record.key, states.REQUESTED, taken)
+                enqueue(shard, taken.record.key, states.REQUESTED, taken)
         case links.CapacityOffered():
             request = shard.capacity_requests.get(link.key)
             if (
@@ -322,10 +322,10 @@ def _take_preemption_link(
                 return
             request.offers[link.shard] = link.occupants
             if len(request.offers) == topics.SHARDS:
-                touch(shard, link.key, states.REQUESTED, taken)
+                enqueue(shard, link.key, states.REQUESTED, taken)
         case links.PreemptionRequested():
             shard.preemptions.setdefault(link.key, []).append(link)
-            touch(shard, link.key, states.REQUESTED, taken)
+            enqueue(shard, link.key, states.REQUESTED, taken)
 
 
 def _take_quota_link(
@@ -341,7 +341,7 @@ def _take_quota_link(
         if claim is not None and is_newest:
             claim.is_granted, claim.fault = not link.fault, link.fault
     if is_newest:
-        touch(shard, key, states.QUOTA, taken)
+        enqueue(shard, key, states.QUOTA, taken)
 
 
 def _take_clearance(shard: ShardState, cleared: links.ClusterCleared) -> None:

@@ -116,7 +116,7 @@ class ShardFold:
             if isinstance(changed.change, FactRefused):
                 self._refused.append(changed.change.refused)
                 continue
-            affected_keys.touch(self.state, self.indexes, self.deferred, self.placements, changed)
+            affected_keys.queue_affected(self.state, self.indexes, self.deferred, self.placements, changed)
             if isinstance(changed.change, HealthReported):
                 self._await_report(changed.change.name)
             yield
@@ -270,13 +270,13 @@ class ShardFold:
 
     def _prepare_step(self, facts: Facts, at_ms: int, of_release: str) -> None:
         """Queue keys of deferred changes and due timers, and order the queue, by the rules of ``of_release``."""
-        self.deferred.touch_watched(self.state)
+        self.deferred.queue_watches(self.state)
         touches_all = of_release in _RELEASES_TOUCHING_ALL
-        self.deferred.touch_troubled(self.state, self.indexes, facts, touches_all=touches_all)
+        self.deferred.queue_not_ready(self.state, self.indexes, facts, touches_all=touches_all)
         if of_release not in _RELEASES_WITHOUT_QUOTAS:
-            self.deferred.touch_bindings(self.state, self.indexes, self.placements)
+            self.deferred.queue_bindings(self.state, self.indexes, self.placements)
         for due_ms, key in self._timers.pop(at_ms):
-            waiting_keys.touch(self.state, key, states.TIMER, states.Cause(f"timer/{due_ms}", at_ms=due_ms))
+            waiting_keys.enqueue(self.state, key, states.TIMER, states.Cause(f"timer/{due_ms}", at_ms=due_ms))
         if facts.has_priorities:
             bindings = self.state.bindings
 

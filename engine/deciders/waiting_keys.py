@@ -14,17 +14,17 @@ _REPORTED_SHARE: Final = 8
 """One of this many decided keys comes from the queue of member reports, however many other keys wait."""
 
 
-def touch(shard: ShardState, key: str, flags: int, cause: Cause) -> None:
+def enqueue(shard: ShardState, key: str, flags: int, cause: Cause) -> None:
     """Queue a key to be decided; ``cause`` is the input or timer that requires this."""
     new = Waiting(flags, cause, cause.at_ms)
     previous = shard.touched.get(key)
     shard.touched[key] = _merged(previous, new) if previous else new
 
 
-def touch_by_fact(shard: ShardState, key: str, flags: int, cause: Cause) -> None:
+def enqueue_by_fact(shard: ShardState, key: str, flags: int, cause: Cause) -> None:
     """Queue a key to be decided because of a changed fact; the newest of several facts is the cause."""
     touched = shard.touched.get(key)
-    touch(shard, key, flags, newest(touched.cause if touched else None, cause))
+    enqueue(shard, key, flags, newest(touched.cause if touched else None, cause))
 
 
 def newest(previous: Cause | None, cause: Cause) -> Cause:

@@ -165,7 +165,7 @@ def test_cost_of_a_capacity_report_does_not_grow_with_the_waiting_workloads() ->
     with lines_run.counted() as lines:
         for offset in range(2_000):
             change = fact_changes.changed(CapacityGrew("member1"), Cause(f"clusters/0/{offset}"), offset)
-            affected_keys.touch(state, fold.indexes, fold.deferred, fold.placements, change)
+            affected_keys.queue_affected(state, fold.indexes, fold.deferred, fold.placements, change)
     assert lines.count < 20 * len(state.bindings)
     assert len(state.touched) == len(state.bindings)
     assert all(binding.ready_to_retry for binding in state.bindings.values())
