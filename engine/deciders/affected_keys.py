@@ -156,7 +156,7 @@ def _queue_watches(
             key = keys.cluster_key(name)
             if new is None:
                 shard.watches.pop(key, None)
-                indexes.troubled.discard(key)
+                indexes.not_ready_clusters.discard(key)
             elif key in shard.watches:
                 waiting_keys.enqueue_by_fact(shard, key, states.CLUSTER, cause)
             if change.old is None or new is None:

@@ -106,8 +106,8 @@ def settle(watch: Watch, facts: Facts, at_ms: int) -> None:
 
 def too_many_not_ready(facts: Facts) -> bool:
     """Whether so many clusters are not ready that none may be emptied (see ``MASS_FAILURE_MIN``)."""
-    troubles = len(facts.troubled)
-    return troubles >= MASS_FAILURE_MIN and troubles * 100 >= MASS_FAILURE_PERCENT * len(facts.fleet)
+    not_ready = len(facts.not_ready)
+    return not_ready >= MASS_FAILURE_MIN and not_ready * 100 >= MASS_FAILURE_PERCENT * len(facts.fleet)
 
 
 def next_to_evict(facts: Facts) -> str:

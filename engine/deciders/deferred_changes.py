@@ -39,7 +39,7 @@ class DeferredChanges:
     def are_due(self, shard: ShardState, indexes: Indexes) -> bool:
         """Whether a step is due because of the deferred changes."""
         return bool(
-            ((self.crowd or self.emptied) and indexes.troubled)
+            ((self.crowd or self.emptied) and indexes.not_ready_clusters)
             or (self.taint_policies and shard.watches)
             or (self.refitted and indexes.unfit)
             or self.quotas
@@ -87,7 +87,7 @@ class DeferredChanges:
         if cause is None:
             return
         too_many_not_ready = cluster_health.too_many_not_ready(facts)
-        concerned = indexes.troubled
+        concerned = indexes.not_ready_clusters
         if too_many_not_ready == shard.is_crowd and not touches_all:
             concerned = concerned & {keys.cluster_key(cluster_health.next_to_evict(facts))}
         shard.is_crowd = too_many_not_ready

@@ -76,7 +76,7 @@ class Facts:
     cluster that the engine last began to empty. ``quotas`` are the assignments of FederatedResourceQuotas, by the key
     of the ResourceQuota's binding; ``quota_limits`` are the quotas that clusters report, ``overall`` the overall limits
     of FederatedResourceQuotas. ``fleet`` has the fields of ``members`` that scheduling reads. ``leaving`` holds the
-    leaving clusters, ``troubled`` those whose last known health is not ready.
+    leaving clusters, ``not_ready`` those whose last known health is not ready.
     """
 
     def __init__(self, state: FactsState | None = None) -> None:
@@ -97,7 +97,7 @@ class Facts:
         self.known_policies: dict[PolicyRef, KnownPolicy] = {}
         self.overrides = selection.Overrides()
         self.leaving: set[str] = set()
-        self.troubled: set[str] = set()
+        self.not_ready: set[str] = set()
         self._prioritizing: set[PolicyRef] = set()
         self._queue = member_facts.Queue()
         self._folds = {
@@ -138,17 +138,17 @@ class Facts:
         return head.uid if head else ""
 
     def waiting(self, is_waiting: Callable[[str, Health, "Facts"], bool]) -> list[tuple[int, str]]:
-        """Return the ``troubled`` clusters for which ``is_waiting`` holds, as (since_ms, name), sorted.
+        """Return the ``not_ready`` clusters for which ``is_waiting`` holds, as (since_ms, name), sorted.
 
         The result is cached per cluster: ``is_waiting`` is evaluated again only for clusters that changed, so all
         calls must pass the same predicate.
         """
 
         def since_ms(name: str) -> int | None:
-            health = self.members[name].health if name in self.troubled else None
+            health = self.members[name].health if name in self.not_ready else None
             return health.since_ms if health and is_waiting(name, health, self) else None
 
-        return self._queue.ordered(self.troubled, since_ms)
+        return self._queue.ordered(self.not_ready, since_ms)
 
     def take(self, record: StoredRecord) -> list[Changed]:
         """Fold the next record of a fact topic and return the resulting changes of the facts."""
@@ -254,15 +254,15 @@ class Facts:
         if cluster.leaving_ms is not None:
             self.leaving.add(name)
         if cluster.health is None or cluster.health.status == READY:
-            self.troubled.discard(name)
+            self.not_ready.discard(name)
         else:
-            self.troubled.add(name)
+            self.not_ready.add(name)
 
     def _drop_cluster(self, name: str, old: manifests.ClusterManifest | None) -> list[Change]:
         self.members.pop(name, None)
         self.fleet.remove(name)
         self.leaving.discard(name)
-        self.troubled.discard(name)
+        self.not_ready.discard(name)
         self.quota_limits.put(name, ())
         return [ClusterChanged(name, old, None)]
 

@@ -146,7 +146,7 @@ class Indexes:
       fact has made ready to retry yet.
     - ``unranked``: bindings with a refused policy or a missing PriorityClass.
     - ``unfit``: claimed bindings that fit in no cluster.
-    - ``troubled``: the shard's own clusters that are not ready.
+    - ``not_ready_clusters``: the shard's own clusters that are not ready.
     """
 
     def __init__(self, bindings: Iterable[Binding] = (), watches: Iterable[Watch] = ()) -> None:
@@ -159,18 +159,18 @@ class Indexes:
         self.unready: set[str] = set()
         self.unranked: set[str] = set()
         self.unfit: set[str] = set()
-        self.troubled: set[str] = set()
+        self.not_ready_clusters: set[str] = set()
         for binding in bindings:
             self.update(binding.key, binding)
         for watch in watches:
             self.health_reported(watch)
 
     def health_reported(self, watch: Watch) -> None:
-        """Add the key of a watch to ``troubled`` if its status is neither empty nor READY; otherwise remove the key."""
+        """Add a watch's key to ``not_ready_clusters`` if its status is neither empty nor READY; otherwise remove it."""
         if watch.status in ("", READY):
-            self.troubled.discard(watch.key)
+            self.not_ready_clusters.discard(watch.key)
         else:
-            self.troubled.add(watch.key)
+            self.not_ready_clusters.add(watch.key)
 
     def update(self, key: str, binding: Binding | None) -> None:
         """Update the indexes to a binding's current state; None if it was deleted."""

@@ -58,10 +58,10 @@ async def outcome(
     began_ms = fork.begin(question.began_ms, question.faults)
     await fork.take_over()
     first, count = len(forked.added), len(fork.before.workloads)
-    unready = frozenset(fork.worker.facts.troubled)
+    unready = frozenset(fork.worker.facts.not_ready)
     is_settled = await fork.run(question.inputs, question.failures, question.horizon_ms, progress)
     failing = {failure.member for failure in question.failures if failure.kind == "down"}
-    failed = failing | fork.worker.facts.troubled
+    failed = failing | fork.worker.facts.not_ready
     added = forked.added[first:]
     before, after = comparison.compared(fork.before, fork.worker.folds, added, failing)
     recorded, omitted = comparison.decoded(added)
