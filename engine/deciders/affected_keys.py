@@ -38,7 +38,7 @@ def queue_affected(
                 waiting_keys.enqueue_by_fact(shard, key, states.CLUSTER, cause)
             _queue_watches(shard, indexes, deferred, change, cause)
             _queue_departure(shard, change, cause)
-            deferred.refitted = waiting_keys.newest(deferred.refitted, cause)
+            deferred.changed_cluster = waiting_keys.newest(deferred.changed_cluster, cause)
         case fact_changes.CapacityGrew():
             _queue_blocked(shard, indexes, cause)
         case fact_changes.PolicyChanged() as change:

@@ -19,10 +19,10 @@ class DeferredChanges:
     - ``emptied``: the next cluster from which all workloads are evicted may have changed.
     - ``taint_policies``: a ClusterTaintPolicy changed.
     - ``quotas``: keys of ResourceQuotas whose assignments to clusters changed.
-    - ``refitted``: a cluster changed, so a binding that fits in no cluster may fit there now.
-    - ``limited``: the namespaces of changed overall quotas, with the flags for their bindings (0: do not
+    - ``changed_cluster``: a cluster changed, so a binding that fits in no cluster may fit there now.
+    - ``changed_overall_quotas``: the namespaces of changed overall quotas, with the flags for their bindings (0: do not
       queue them).
-    - ``grouped``: bindings that may belong to a workload group whose owner shard does not know them yet.
+    - ``new_group_members``: bindings that may belong to a workload group whose owner shard does not know them yet.
 
     A step clears them. Snapshots are taken directly after a step, so they contain none of them.
     """
@@ -32,19 +32,19 @@ class DeferredChanges:
         self.emptied: Cause | None = None
         self.taint_policies: Cause | None = None
         self.quotas: dict[str, Cause] = {}
-        self.refitted: Cause | None = None
-        self.limited: dict[str, tuple[Cause, int]] = {}
-        self.grouped: dict[str, Cause] = {}
+        self.changed_cluster: Cause | None = None
+        self.changed_overall_quotas: dict[str, tuple[Cause, int]] = {}
+        self.new_group_members: dict[str, Cause] = {}
 
     def are_due(self, shard: ShardState, indexes: Indexes) -> bool:
         """Whether a step is due because of the deferred changes."""
         return bool(
             ((self.crowd or self.emptied) and indexes.not_ready_clusters)
             or (self.taint_policies and shard.watches)
-            or (self.refitted and indexes.unfit)
+            or (self.changed_cluster and indexes.unfit)
             or self.quotas
-            or self.limited
-            or self.grouped
+            or self.changed_overall_quotas
+            or self.new_group_members
         )
 
     def add_limits(
@@ -57,14 +57,14 @@ class DeferredChanges:
         is_owner = keys.quota_key(namespace) in shard.ledgers
         has_bindings = any(True for _ in indexes.templates.in_namespace(namespace))
         if is_owner or (flags and has_bindings):
-            _, before = self.limited.get(namespace, (cause, 0))
-            self.limited[namespace] = cause, flags | before
+            _, before = self.changed_overall_quotas.get(namespace, (cause, 0))
+            self.changed_overall_quotas[namespace] = cause, flags | before
 
     def add_groups(self, shard: ShardState, indexes: Indexes, placements: Placements, cause: Cause) -> None:
         """Add the bindings without a ``GroupMember`` that may belong to a workload group."""
         for (digest, _affinity), group in indexes.by_group.items():
             if placements.get(digest).workload_affinity is not None:
-                self.grouped |= {key: cause for key in sorted(group) if key not in shard.seats}
+                self.new_group_members |= {key: cause for key in sorted(group) if key not in shard.seats}
 
     def queue_watches(self, shard: ShardState) -> None:
         """Queue all watches if taint policies changed, also those of clusters that joined after the change."""
@@ -102,9 +102,9 @@ class DeferredChanges:
             waiting_keys.enqueue(shard, key, states.OVERRIDE, cause)
         self.quotas.clear()
         self._queue_overall_quotas(shard, indexes)
-        for key, cause in self.grouped.items():
+        for key, cause in self.new_group_members.items():
             waiting_keys.enqueue(shard, key, states.TERM, cause)
-        self.grouped.clear()
+        self.new_group_members.clear()
 
     def _queue_unfit(self, shard: ShardState, indexes: Indexes, placements: Placements) -> None:
         """If a cluster changed, queue the bindings that have affinity groups and fit in no cluster.
@@ -112,7 +112,7 @@ class DeferredChanges:
         ``Indexes.by_group`` has only one affinity group of a binding, but the cluster may match another one. Karmada
         also schedules these bindings, because their ``schedulerObservedGeneration`` is out of date.
         """
-        cause, self.refitted = self.refitted, None
+        cause, self.changed_cluster = self.changed_cluster, None
         if cause is None:
             return
         for key in indexes.unfit:
@@ -122,11 +122,11 @@ class DeferredChanges:
 
     def _queue_overall_quotas(self, shard: ShardState, indexes: Indexes) -> None:
         """Queue the ledgers of changed overall quotas, and the bindings of namespaces that got or lost such quotas."""
-        for namespace, (cause, flags) in self.limited.items():
+        for namespace, (cause, flags) in self.changed_overall_quotas.items():
             if keys.quota_key(namespace) in shard.ledgers:
                 waiting_keys.enqueue(shard, keys.quota_key(namespace), states.QUOTA, cause)
             if flags:
                 for key in indexes.templates.in_namespace(namespace):
                     if shard.bindings[key].declared is not None:
                         waiting_keys.enqueue(shard, key, flags, cause)
-        self.limited.clear()
+        self.changed_overall_quotas.clear()
