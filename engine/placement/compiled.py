@@ -45,13 +45,15 @@ class Strategy(enum.Enum):
 class Filter:
     """One filter rule; ``codes`` has for each cluster the index in ``texts`` of the reason to exclude it (0: none)."""
 
-    __slots__ = ("codes", "excused", "texts")
+    __slots__ = ("codes", "exempts_previous_clusters", "texts")
 
-    def __init__(self, codes: encoded_columns.Integers, texts: list[str], *, excused: bool) -> None:
-        """``excused`` means that clusters in the binding's previous assignment pass anyway."""
+    def __init__(
+        self, codes: encoded_columns.Integers, texts: list[str], *, exempts_previous_clusters: bool
+    ) -> None:
+        """``exempts_previous_clusters`` means that clusters in the binding's previous assignment pass anyway."""
         self.codes = codes
         self.texts = texts
-        self.excused = excused
+        self.exempts_previous_clusters = exempts_previous_clusters
 
 
 class Group:
@@ -102,7 +104,7 @@ class Pool:
         "cache",
         "excludable",
         "excluded",
-        "excusable",
+        "exempted",
         "filters",
         "fits",
         "index",
@@ -116,12 +118,12 @@ class Pool:
         self.present = present
         self.cache = PoolCache()
         failed = np.zeros(len(present), dtype=np.bool_)
-        self.excusable = np.zeros(len(present), dtype=np.bool_)
+        self.exempted = np.zeros(len(present), dtype=np.bool_)
         self.excluded: dict[str, int] = {}
         for rule in filters:
             failing = (rule.codes > 0) & present
-            if rule.excused:
-                self.excusable |= failing
+            if rule.exempts_previous_clusters:
+                self.exempted |= failing
             counts = np.bincount(rule.codes[failing & ~failed], minlength=len(rule.texts)).tolist()
             self.excluded.update(
                 {text: count for text, count in zip(rule.texts, counts, strict=True) if count}
@@ -130,15 +132,15 @@ class Pool:
         self.fits = present & ~failed
         self.index = np.flatnonzero(self.fits)
         self.whole = len(self.index) == len(present)
-        self.excludable = bool(self.excusable.any())
+        self.excludable = bool(self.exempted.any())
 
-    def first_reason(self, position: int, *, excused: bool) -> str:
+    def first_reason(self, position: int, *, is_previous: bool) -> str:
         """Return the message of the first filter that excludes a cluster; empty if it passes.
 
-        ``excused``: the cluster is in the binding's previous assignment.
+        ``is_previous``: the cluster is in the binding's previous assignment.
         """
         for rule in self.filters:
-            code = 0 if excused and rule.excused else int(rule.codes[position])
+            code = 0 if is_previous and rule.exempts_previous_clusters else int(rule.codes[position])
             if code:
                 return rule.texts[code]
         return ""
@@ -178,7 +180,7 @@ class Compiled:
             filters = [
                 api_filter(self._fleet, api_version, kind),
                 self._tolerated,
-                Filter((~selected).astype(np.int64), ["", NOT_SELECTED], excused=False),
+                Filter((~selected).astype(np.int64), ["", NOT_SELECTED], exempts_previous_clusters=False),
                 *self._properties,
             ]
             if len(self._pools) >= POOLS_MAX:
@@ -235,7 +237,7 @@ def api_filter(fleet: encoded_columns.ClusterColumns, api_version: str, kind: st
         )
 
     column = fleet.column("apis", lambda cluster: cluster.status.api_enablements)
-    return Filter(column.mask(lacks).astype(np.int64), ["", NO_API], excused=True)
+    return Filter(column.mask(lacks).astype(np.int64), ["", NO_API], exempts_previous_clusters=True)
 
 
 def _groups(placement: placements.Placement, fleet: encoded_columns.ClusterColumns) -> list[Group]:
@@ -308,7 +310,7 @@ def _taint_filter(placement: placements.Placement, fleet: encoded_columns.Cluste
         lambda cluster: tuple((taint.key, taint.value, taint.effect) for taint in cluster.spec.taints),
     )
     numbers = taints.numbers(first_untolerated)
-    return Filter(numbers, list(codes), excused=True)
+    return Filter(numbers, list(codes), exempts_previous_clusters=True)
 
 
 def _property_filter(
@@ -317,7 +319,7 @@ def _property_filter(
     """Filter that excludes clusters without the property of a spread constraint, even if the constraint is ignored."""
     missing = _property(constraint.spread_by_field, fleet).mask(operator.not_)
     texts = ["", f"cluster(s) did not have {_PROPERTIES[constraint.spread_by_field][0]} property"]
-    return Filter(missing.astype(np.int64), texts, excused=False)
+    return Filter(missing.astype(np.int64), texts, exempts_previous_clusters=False)
 
 
 def _ignores_spread(preference: placements.ReplicaSchedulingStrategy | None) -> bool:

@@ -43,7 +43,7 @@ def candidates(pool: compiled.Pool, request: requests.Request, fleet: fleets.Fle
     fits = pool.fits.copy()
     excluded = dict(pool.excluded)
     for position, reason in exceptions.items():
-        previous_reason = pool.first_reason(position, excused=False)
+        previous_reason = pool.first_reason(position, is_previous=False)
         if previous_reason:
             excluded[previous_reason] -= 1
         if reason:
@@ -60,13 +60,13 @@ def candidates(pool: compiled.Pool, request: requests.Request, fleet: fleets.Fle
 
 def failures(pool: compiled.Pool, request: requests.Request, position: int, name: str) -> list[str]:
     """Return the messages of all filters that exclude a cluster, in the order of the filters."""
-    excused = any(name == cluster for cluster, _ in request.current)
+    is_previous = any(name == cluster for cluster, _ in request.current)
     messages = [EVICTED] if name in request.evicting else []
     for rule in pool.filters:
         code = int(rule.codes[position])
-        if code and not (excused and rule.excused):
+        if code and not (is_previous and rule.exempts_previous_clusters):
             messages.append(rule.texts[code])
-    if (text := _group_failure(request, name)) and not excused:
+    if (text := _group_failure(request, name)) and not is_previous:
         messages.append(text)
     return messages
 
@@ -105,8 +105,8 @@ def _exceptions(pool: compiled.Pool, request: requests.Request, fleet: fleets.Fl
     exceptions: dict[int, str] = {}
     if pool.excludable:
         previous = fleet.previous(request.current).known_positions
-        for position in previous[pool.excusable[previous]].tolist():
-            exceptions[position] = pool.first_reason(position, excused=True)
+        for position in previous[pool.exempted[previous]].tolist():
+            exceptions[position] = pool.first_reason(position, is_previous=True)
     for name in request.evicting:
         position = fleet.positions.get(name)
         if position is not None and pool.present[position]:
