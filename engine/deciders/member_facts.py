@@ -134,7 +134,7 @@ class QuotaLimits:
             self.free.setdefault(quota.namespace, {})[cluster] = left
             self._namespaces.setdefault(cluster, set()).add(quota.namespace)
 
-    def ceilings(self, namespace: str, amounts: requests.Requests) -> tuple[tuple[str, int], ...]:
+    def replica_limits(self, namespace: str, amounts: requests.Requests) -> tuple[tuple[str, int], ...]:
         """Return (cluster, number of replicas with these requests that its quotas still allow), sorted by cluster."""
         limited = self.free.get(namespace)
         if not limited:

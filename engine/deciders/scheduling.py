@@ -111,9 +111,9 @@ def request_of(
         evicting=frozenset(task.cluster for task in binding.tasks),
         observed_affinity=binding.affinity,
         fresh=binding.fresh,
-        ceilings=facts.quota_limits.ceilings(ref.namespace, amounts or ()),
-        apart=restrictions.apart,
-        together=restrictions.together,
+        replica_limits=facts.quota_limits.replica_limits(ref.namespace, amounts or ()),
+        excluded_by_groups=restrictions.apart,
+        allowed_by_groups=restrictions.together,
         prioritized=claim.schedule_priority is not None,
     )
     applied = placements.get(binding.applied) if binding.applied else None
@@ -149,7 +149,7 @@ def _run_pass(
     if request.trigger == triggers.NONE:
         return
     decision = _decision(binding, request, view)
-    restrictions = GroupRestrictions(request.apart, request.together)
+    restrictions = GroupRestrictions(request.excluded_by_groups, request.allowed_by_groups)
     if (
         decision.reason not in ("", SUCCESS)
         and restrictions != NO_RESTRICTIONS
@@ -157,7 +157,7 @@ def _run_pass(
     ):
         # The known restrictions may be outdated, because the other bindings of the groups may have moved since the last
         # claim. So try without restrictions and claim the clusters: the verdict brings the current restrictions.
-        other = msgspec.structs.replace(request, apart=frozenset(), together=None)
+        other = msgspec.structs.replace(request, excluded_by_groups=frozenset(), allowed_by_groups=None)
         if view.facts.decision_cache.decide(other).reason == SUCCESS:
             request, decision = other, _decision(binding, other, view)
     if decision.reason == SUCCESS:

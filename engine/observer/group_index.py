@@ -114,7 +114,9 @@ def restricted(request: requests.Request, restrictions: GroupRestrictions) -> re
     """Return the scheduling request with the restrictions of the binding's groups."""
     if restrictions == NO_RESTRICTIONS:
         return request
-    return msgspec.structs.replace(request, apart=restrictions.apart, together=restrictions.together)
+    return msgspec.structs.replace(
+        request, excluded_by_groups=restrictions.apart, allowed_by_groups=restrictions.together
+    )
 
 
 def _groups_of(binding: ObservedBinding) -> tuple[_Group, ...]:

@@ -67,8 +67,8 @@ def _cache_key(request: requests.Request, masks: compiled.Compiled) -> tuple[obj
         request.fresh,
         request.empty_workload_propagation,
         request.trigger,
-        request.ceilings,
-        request.apart,
-        request.together,
+        request.replica_limits,
+        request.excluded_by_groups,
+        request.allowed_by_groups,
         request.prioritized,
     )

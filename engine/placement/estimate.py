@@ -31,7 +31,7 @@ def allocatable(
     if models is not None:
         nodes = np.minimum(models.replicas(resource_requests), fleet.pods[models.positions])
         _replace_modelled(free, nodes, models.positions, candidates)
-    for name, count in request.ceilings:
+    for name, count in request.replica_limits:
         index = _candidate_index(fleet.positions.get(name), candidates)
         if index is not None:
             free[index] = min(free[index], count)

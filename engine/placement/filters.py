@@ -33,7 +33,7 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
 
 def candidates(pool: compiled.Pool, request: requests.Request, fleet: fleets.Fleet) -> Candidates:
     """Return the candidates of a binding: the clusters of a pool, with the exceptions that the module describes."""
-    is_restricted = bool(request.apart) or request.together is not None
+    is_restricted = bool(request.excluded_by_groups) or request.allowed_by_groups is not None
     is_exceptional = request.evicting or pool.excludable or is_restricted
     exceptions = _exceptions(pool, request, fleet) if is_exceptional else {}
     if is_restricted:
@@ -73,9 +73,9 @@ def failures(pool: compiled.Pool, request: requests.Request, position: int, name
 
 def _group_failure(request: requests.Request, name: str) -> str:
     """Return why other workloads exclude a cluster; empty if they do not."""
-    if request.together is not None and name not in request.together:
+    if request.allowed_by_groups is not None and name not in request.allowed_by_groups:
         return AFFINITY_REASON
-    return ANTI_AFFINITY_REASON if name in request.apart else ""
+    return ANTI_AFFINITY_REASON if name in request.excluded_by_groups else ""
 
 
 def _exclude_by_groups(
@@ -83,7 +83,7 @@ def _exclude_by_groups(
 ) -> None:
     """Add to ``exceptions`` the clusters that workload groups exclude, each with the reason."""
     current = {name for name, _ in request.current}
-    concerned = request.apart if request.together is None else fleet.positions
+    concerned = request.excluded_by_groups if request.allowed_by_groups is None else fleet.positions
     for name in concerned:
         position = fleet.positions.get(name)
         if position is None or name in current or position in exceptions or not pool.fits[position]:

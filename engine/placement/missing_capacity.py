@@ -35,7 +35,7 @@ class Shortage:
         decision = schedule.schedule(request, fleet)
         self._attempt = attempts.Attempt(request, self._masks, self._group, fleet)
         self._candidates = self._attempt.candidates.index
-        self._limited = frozenset(name for name, _ in request.ceilings)
+        self._limited = frozenset(name for name, _ in request.replica_limits)
         error = self._attempt.error
         self.exists = (
             decision.reason == failures.UNSCHEDULABLE

@@ -38,10 +38,11 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     the number of pod templates of a multi-component template. ``current`` is the previous assignment, in recorded
     order; ``evicting`` are the clusters with a graceful eviction in progress. With ``fresh`` the decision is made as if
     the workload had never been scheduled. ``trigger`` is the reason of the scheduling pass; with "None" the assignment
-    stays. ``ceilings`` are the further replicas that ResourceQuotas allow, by cluster. ``apart`` are clusters that the
-    workload's groups exclude, ``together`` the only ones that they allow (None: any); clusters of the previous
-    assignment stay candidates. ``prioritized``: the binding has a priority; if its spread constraints find too
-    little capacity, the reason of the failure is Unschedulable, as in releases of Karmada with preemption.
+    stays. ``replica_limits`` are the further replicas that ResourceQuotas allow, by cluster. ``excluded_by_groups`` are
+    clusters that the workload's groups exclude, ``allowed_by_groups`` the only ones that they allow (None: any);
+    clusters of the previous assignment stay candidates. ``prioritized``: the binding has a priority; if its spread
+    constraints find too little capacity, the reason of the failure is Unschedulable, as in releases of Karmada with
+    preemption.
     """
 
     resource: Resource
@@ -55,9 +56,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     fresh: bool = False
     empty_workload_propagation: bool = False
     trigger: str = "PlacementChanged"
-    ceilings: tuple[tuple[str, int], ...] = ()
-    apart: frozenset[str] = frozenset()
-    together: frozenset[str] | None = None
+    replica_limits: tuple[tuple[str, int], ...] = ()
+    excluded_by_groups: frozenset[str] = frozenset()
+    allowed_by_groups: frozenset[str] | None = None
     prioritized: bool = False
 
     @property
