@@ -295,7 +295,7 @@ async def test_replica_continues_from_its_extent_file(address: Address, tmp_path
 async def test_extents_are_stored_once_although_their_reader_is_cancelled(
     address: Address, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(numbered_log, "_PUT_AWAY", 2)
+    monkeypatch.setattr(numbered_log, "_EXTENTS_PER_WRITE", 2)
     # Otherwise extents are applied, and written, only after as many more.
     monkeypatch.setattr(numbered_log, "_REFUSED_WITHIN", 0)
     begun, released = threading.Event(), threading.Event()
