@@ -91,7 +91,8 @@ def _read(rows: Rows, after: int) -> tuple[int, list[_Name]]:
 def _due_ms(job: KubeObject, known_ms: int | None, now_ms: int) -> int | None:
     """Return when a Job has to be deleted; None if it has not finished or has no time to live.
 
-    The status of a failed Job does not say when it failed: its time begins when the controller first sees it.
+    The time to live begins at the ``lastTransitionTime`` of the condition that ended the Job. If that has none,
+    as that of a failed Job, it begins when the controller first sees the Job.
     """
     ttl_s = job.at("spec", _TTL)
     ends = [end for end in job.objects_at("status", "conditions") if end.get("type") in job_statuses.ENDS]

@@ -40,7 +40,8 @@ _log = diagnostics.logger(__name__)
 class _Owner(enum.Enum):
     """State of an owner of an object.
 
-    WAITING: the owner is being deleted and waits for its dependents. UNKNOWN: its kind is not served.
+    WAITING: the owner is being deleted and waits for its dependents. UNKNOWN: its kind is not served, or is namespaced
+    although the object is cluster-scoped.
     """
 
     EXISTING = enum.auto()
@@ -76,7 +77,7 @@ class GarbageCollection(Controller):
         """Owners that wait for dependents, with the key ids of these; a change of one may release the owner."""
 
         self._unresolved: dict[WorkloadRef, None] = {}
-        """Objects with an owner whose kind is not served; a new definition may serve it."""
+        """Objects with an owner in state UNKNOWN; a new definition may serve its kind."""
 
     async def turn(self, after: int) -> int:
         """Check the objects that changed after a sequence number (negative: all), and the dependents of deleted ones.
@@ -115,7 +116,7 @@ class GarbageCollection(Controller):
         return removal
 
     async def delete_dependents(self, uid: str) -> None:
-        """In a plan, delete all direct and indirect dependents of a deleted object; in a server, turns do this."""
+        """In a plan, delete the direct and indirect dependents that have no other owner; in a server, turns do this."""
         absent, uids = {uid}, [uid]
         while uids:
             owned = await self._reads.peek(partial(references.dependents, owner=uids.pop()))
@@ -197,7 +198,7 @@ class GarbageCollection(Controller):
         return await self._write(ref, resource, removal, "object without owners not deleted")
 
     async def _finish(self, ref: WorkloadRef, resource: Resource, value: KubeObject) -> None:
-        """Delete the dependents of an object that waits for them; remove its finalizer if none of them blocks it."""
+        """Check the dependents of an object that waits for them; remove its finalizer if none of them blocks it."""
         owned = await self._reads.peek(partial(references.dependents, owner=value.uid))
         others = [other for other in owned if other != ref]
         await batches.gather(self._check, others)
@@ -286,7 +287,11 @@ def _read(
     unresolved: Collection[WorkloadRef],
     rows: Rows,
 ) -> _Changed:
-    """Return the objects to check: those that changed after a number, and those that wait for a changed object."""
+    """Return the objects to check: those that changed after a number, and those that a change of others concerns.
+
+    The latter are dependents of deleted objects, owners in ``blocked`` and, after a change of a definition, objects in
+    ``unresolved``. If the number is negative or its changes are no longer kept, all objects are returned.
+    """
     number = changes.checkpoint(rows)
     span = (after, number) if after >= 0 and changes.is_kept(after, number) else None
     others = dict.fromkeys(references.changed_dependents(rows, span))

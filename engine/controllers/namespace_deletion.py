@@ -102,7 +102,10 @@ class Namespaces:
             await asyncio.sleep(_PAUSE_S)
 
     async def _search(self, grace_ms: int) -> bool:
-        """Let ``run`` continue the deletion of all marked namespaces after ``grace_ms``; return False on failure."""
+        """Let ``run`` continue the deletion of all marked namespaces after ``grace_ms``.
+
+        Return False if the views could not be read.
+        """
         try:
             marked = await self._reads.read(_marked)
         except (LogError, ProjectionError) as error:

@@ -32,7 +32,7 @@ Targets = tuple[tuple[str, int], ...]
 
 
 def targets_text(clusters: Mapping[str, object]) -> str:
-    """Return clusters with their replicas in one line, by name."""
+    """Return clusters with their replicas in one line, sorted by name; ``nowhere`` if there are none."""
     return ", ".join(f"{name}: {count}" for name, count in sorted(clusters.items())) or "nowhere"
 
 

@@ -60,7 +60,10 @@ NO_RESTRICTIONS: Final = GroupRestrictions()
 
 
 class GroupClusters:
-    """Counts the bindings of a group per cluster; these share no cluster if ``is_apart``, otherwise all clusters."""
+    """Counts, per cluster, the bindings of a group.
+
+    If ``is_apart``, no two of them may share a cluster; otherwise all of them share their clusters.
+    """
 
     def __init__(self, members: Iterable[Collection[str]] = (), *, is_apart: bool) -> None:
         self.is_apart = is_apart
@@ -94,9 +97,10 @@ class GroupClusters:
         return self._placed > bool(own)
 
     def restricting_clusters(self, own: AbstractSet[str]) -> tuple[str, ...]:
-        """Return the clusters of the group's other bindings, sorted by name; one binding has the clusters ``own``.
+        """Return the clusters of the other bindings of the group, sorted by name.
 
-        If ``is_apart``, these are the clusters of any other binding, otherwise only those that all others share.
+        The binding with the clusters ``own`` is left out. If ``is_apart``, these are the clusters of any other binding,
+        otherwise only those that all others with clusters share.
         """
         if own:
             return self._restricting(own)

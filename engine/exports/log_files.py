@@ -161,7 +161,10 @@ def _begin(directory: Path, form: Format, filters: Filters) -> Manifest:
 
 
 async def _check_log(log: port.NumberedLog, directory: Path, manifest: Manifest) -> None:
-    """Raise ExportError if the log does not contain the last record that the export has read."""
+    """Raise ExportError if the log has another record, or none, in place of the last one that the export has read.
+
+    A record that was deleted from the log is no error.
+    """
     if not manifest.number:
         return
     try:

@@ -35,7 +35,10 @@ SCOPE_KEY: Final = "reballast.client"
 
 
 class Client(Struct, frozen=True, kw_only=True):
-    """User name and groups from the certificate of a connection, and its expiry in milliseconds since 1970."""
+    """User name and groups from the certificate of a connection, and its expiry in milliseconds since 1970.
+
+    The name is empty if the certificate has none or several.
+    """
 
     name: str
     groups: tuple[str, ...]

@@ -25,7 +25,10 @@ class TolerationSeconds(Struct, frozen=True, kw_only=True):
 
 
 def with_tolerations(policy: KubeObject, seconds: TolerationSeconds) -> KubeObject:
-    """Return a policy with a toleration added for each taint that its own tolerations do not mention."""
+    """Return a policy with tolerations added for the taints NOT_READY and UNREACHABLE, with the effect NoExecute.
+
+    None is added for a taint whose seconds are None, or that the policy tolerates itself.
+    """
     spec = policy.object_at("spec")
     placement = as_object(spec.get("placement", {}))
     tolerations = None if placement is None else as_list(placement.get("clusterTolerations", []))

@@ -25,7 +25,7 @@ class Metadata(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Template(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """The template of a binding."""
+    """A reference to the template of a binding (``spec.resource``)."""
 
     api_version: str = ""
     kind: str = ""
@@ -49,7 +49,7 @@ class Dependent(Struct, frozen=True, kw_only=True):
 
 
 class EvictionTask(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A graceful eviction."""
+    """A graceful eviction that has not ended: its cluster keeps the workload until others run it."""
 
     from_cluster: str = ""
     reason: str = ""
@@ -67,7 +67,7 @@ class Spec(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Condition(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A condition of an object."""
+    """An entry of ``status.conditions``."""
 
     type: str = ""
     status: str = ""

@@ -140,7 +140,7 @@ def _single(count: int, manifest: msgspec.Raw | bytes) -> Size:
 
 
 def custom_size(manifest: bytes, spec: interpreters.Interpretation) -> Size:
-    """Return the size of a custom workload as its interpreter declares it; NONE if there is no count.
+    """Return the size of a custom workload as its interpreter declares it; NONE without a valid count.
 
     Requests that are not quantities are left out.
     """
@@ -198,7 +198,7 @@ def _container_requests(container: _Container) -> dict[str, str]:
 
 
 def _text(nano: int) -> str:
-    """Write billionths as the shortest exact quantity; if it is too long to parse, as the largest one that is not."""
+    """Write billionths as an exact quantity (whole, in ``m`` or in ``n``), or as the largest one that can be parsed."""
     if nano % _NANO_A_UNIT == 0:
         text = str(nano // _NANO_A_UNIT)
     else:

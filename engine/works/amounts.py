@@ -6,7 +6,7 @@ from typing import Final
 from engine.kubeapi.values import quantity
 
 Amounts = tuple[tuple[str, int], ...]
-"""Resources of one replica in billionths, one pod included."""
+"""Resources of one replica in billionths; one of them is ``pods``, with the amount of one pod."""
 
 ONE_POD: Final[Amounts] = ((quantity.PODS, quantity.NANO),)
 

@@ -37,7 +37,7 @@ RESOURCES: Final = ("Resource", "ContainerResource")
 class Metric(Struct, frozen=True, gc=False):
     """A metric and its target for each pod: a share of the pod's request in percent, or an amount in billionths.
 
-    ``source`` is its type; a metric with neither target is not followed.
+    ``source`` is its type; a metric without a share and an amount is not followed.
     """
 
     source: str
@@ -66,7 +66,7 @@ class Scaler(Struct, frozen=True):
         return [metric for metric in self.metrics if metric.name in load and metric.target(requests) > 0]
 
     def desired_replicas(self, count: int, load: Mapping[str, int], requests: Mapping[str, int]) -> int:
-        """Return the number of replicas for the load, before the limits apply; ``count`` if no metric is known."""
+        """Return the number of replicas for the load, before the limits apply; ``count`` if no metric is followed."""
         counts = [
             _replicas_for_load(count, load[metric.name], metric.target(requests))
             for metric in self.followed(load, requests)

@@ -325,7 +325,7 @@ def _lacks_image(containers: msgspec.Raw) -> bool:
     try:
         decoded = _CONTAINERS.decode(containers)
     except msgspec.MsgspecError:
-        return False  # The kind has containers in another form.
+        return False  # The kind has containers in another form: their images are not checked.
     return any(_MISSING_IMAGE.match(container.image) for container in decoded)
 
 

@@ -71,7 +71,10 @@ def _of_spec(fill: _Fill) -> _Fill:
 
 
 def _strategy(rolling: Json) -> _Fill:
-    """Return a function that sets the defaults of an update strategy; ``rolling`` are those of a rolling update."""
+    """Return a function that sets the defaults of an update strategy.
+
+    ``rolling`` are the default parameters of the strategy RollingUpdate.
+    """
 
     def filled(strategy: Json) -> Json:
         result = {"type": "RollingUpdate", **strategy}

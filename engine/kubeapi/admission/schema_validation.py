@@ -36,7 +36,7 @@ def unknown_fields(value: object, schema: Schema) -> list[str]:
 def _unknown(value: object, schema: Schema) -> list[str]:
     """Return the paths of unknown fields, relative to the value.
 
-    Most objects have no unknown field, so a path is only built once one is found below it.
+    Most objects have no unknown field, so the path of a nested value is only built if the value has one.
     """
     result: list[str] = []
     fields, items = as_object(value), as_list(value)

@@ -62,7 +62,7 @@ def faults(value: Json, schema: Json, *, part: str = "", without: str = "") -> I
 
 
 class _Defaulting:
-    """Sets the defaults of one object, and limits their size: each item of a list can get a large default."""
+    """Sets the defaults of one object, and limits their total size: each item of a long list may get a large one."""
 
     def __init__(self) -> None:
         self._left = limits.OBJECT_BYTES_MAX

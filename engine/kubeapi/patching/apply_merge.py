@@ -39,7 +39,7 @@ def merged(live: object, applied: object, schema: Schema) -> object:
 
 
 def without(value: object, schema: Schema, fields: FieldSet) -> object:
-    """Return the object without these paths and their descendants; emptied containers stay."""
+    """Return the object without the paths in ``fields`` and all below them; containers that this empties stay."""
     prefixes = frozenset(path[:size] for path in fields for size in range(len(path)))
     result = _pruned(value, resolved(schema), (), fields, prefixes)
     return {} if result is _GONE else result

@@ -77,7 +77,10 @@ def at(value: object, pointer: str) -> object:
 
 
 def _carry_out(root: Json, item: object, left: int, *, is_api: bool) -> int:
-    """Apply one operation to the tree below ``root``; return the rest of the copy budget, in bytes."""
+    """Apply one operation to the tree below ``root``.
+
+    ``left`` is the number of bytes that operations may still copy; return what then remains of it.
+    """
     operation = as_object(item)
     if operation is None:
         raise PatchError("is not an object")

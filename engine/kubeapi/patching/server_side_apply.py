@@ -168,7 +168,10 @@ def applied(
 
 
 def updated(live: KubeObject | None, new: KubeObject, schema: Schema, write: Write) -> KubeObject:
-    """Return ``new`` with the managedFields of ``owners_after_update``; ``live`` is the stored object, if any."""
+    """Return ``new`` with the managedFields of ``owners_after_update``, which may raise ManagedFieldsError.
+
+    ``live`` is the stored object, if any.
+    """
     return managed_fields.replaced(new, owners_after_update(live, new, schema, write))
 
 
@@ -176,7 +179,8 @@ def owners_after_update(live: KubeObject | None, new: KubeObject, schema: Schema
     """Return the managedFields of ``new`` after an update: the writer owns the fields that it changed.
 
     Valid managedFields in ``new`` replace the stored ones, so clients can transfer ownership; an empty list,
-    or one empty entry, discards it. A stored object without any owner gets none until its first apply.
+    or one empty entry, removes all owners. A stored object without any owner gets none until its first apply.
+    Raises ManagedFieldsError if stored managedFields cannot be read.
     """
     carried = new.metadata.get("managedFields")
     if live is None and carried is None:
@@ -236,7 +240,7 @@ def of_first_write(value: Json, schema: Schema) -> FieldsV1:
 def _add_beyond(owned: FieldsV1, document: Json, schema: Schema, before: Json) -> None:
     """Add the fields of ``document`` to ``owned``, except those with the same value in ``before``.
 
-    ``before`` is the part of ``blank`` at the same path.
+    ``before`` is the part at the same path of ``blank``, the object of a type before its first write.
     """
     for name in sorted(document):
         item, step = document[name], f"f:{name}"

@@ -34,7 +34,7 @@ class ApiVersions(TypedDict):
 
 
 class ApiGroup(TypedDict, total=False):
-    """The document APIGroup: a group and its versions; an item of a list has no kind and apiVersion."""
+    """The document APIGroup: a group and its versions; in an ``ApiGroupList`` it has no kind and apiVersion."""
 
     kind: str
     apiVersion: str
@@ -44,7 +44,7 @@ class ApiGroup(TypedDict, total=False):
 
 
 class ApiGroupList(TypedDict):
-    """The document APIGroupList."""
+    """The document APIGroupList: all API groups but the core group."""
 
     kind: str
     apiVersion: str

@@ -18,7 +18,7 @@ _NOT_IN_V2: Final = ("allOf", "anyOf", "oneOf", "not", "nullable", "default")
 
 
 class Document(Struct, frozen=True):
-    """The document in both forms."""
+    """The OpenAPI v2 document, as JSON and as protobuf."""
 
     json: bytes
     protobuf: bytes
@@ -26,7 +26,7 @@ class Document(Struct, frozen=True):
 
 @lru_cache(maxsize=2)
 def document(catalogue: Catalogue) -> Document:
-    """Return the document of all kinds."""
+    """Return the OpenAPI v2 document of all kinds in the catalogue."""
     versions = (resources for group in catalogue.groups for _version, resources in group.versions)
     paths, schemas = paths_and_schemas(resource for resources in versions for resource in resources)
     whole: Json = {

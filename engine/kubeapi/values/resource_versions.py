@@ -3,13 +3,13 @@
 from typing import Final, TypeGuard
 
 _MAX: Final = 2**64 - 1
-"""Maximum that Kubernetes accepts: its versions are numbers of 64 bits. Those of a log are far smaller."""
+"""Maximum in requests: API servers parse versions as numbers of 64 bits. Those of a log are far smaller."""
 
 _DIGITS_MAX: Final = 20
 """Longer texts are refused, because their conversion to a number takes time."""
 
 _FOREIGN_DIGITS_MAX: Final = 39
-"""Kubernetes compares versions of up to 128 bits; Python refuses to convert texts of thousands of digits."""
+"""Maximum in versions of other APIs: clients compare numbers of 128 bits. Python converts no text of 5,000 digits."""
 
 
 def is_valid(value: object) -> TypeGuard[str]:
