@@ -182,8 +182,8 @@ class StateRule(Shape, frozen=True, kw_only=True):
 class HealthRule(Shape, frozen=True, kw_only=True):
     """When an object is healthy: the status value at ``path``, as text, is one of ``values``.
 
-    ``operator`` may name another comparison. With ``at_least``, the path of another field of the object, both values
-    are counts, and the one at ``path`` must not be smaller; absent counts are 0.
+    ``operator`` may name another comparison. If ``at_least`` is set, it is a path from the object's root: the count
+    in the status at ``path`` must not be smaller than the count at that path. Absent counts are 0.
     """
 
     path: str

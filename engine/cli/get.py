@@ -164,7 +164,7 @@ def _watch(client: Client, requested: dict[str, list[str]], selection: Selection
 
 
 def _changes(old: Listing, new: Listing) -> tuple[list[Sequence[cli_output.Cell]], list[int]]:
-    """Return the new rows followed by the removed rows, and the indexes of the changed and the removed rows."""
+    """Return the rows of ``new`` followed by the removed rows, and the indexes of added, changed and removed rows."""
     columns = (*new.columns, *new.wide)
     naming = [index for index, column in enumerate(columns) if column in _NAMING]
     ageless = [index for index, column in enumerate(columns) if column not in _AGES]

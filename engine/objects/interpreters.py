@@ -61,7 +61,10 @@ class Alternative(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Health(Check, frozen=True, kw_only=True, rename="camel"):
-    """The health rule of a kind: an object must pass this check or, with ``any_of``, all checks of an alternative."""
+    """The health rule of a kind: an object must pass this check.
+
+    If ``any_of`` is set, this check is ignored: the object must pass all checks of one alternative instead.
+    """
 
     any_of: tuple[Alternative, ...] = ()
 

@@ -138,7 +138,7 @@ class ObservedBinding(Struct, frozen=True):
         try:
             return parsing.read_placement(self.applied)
         except DECODING_ERRORS:
-            # Like Karmada, treat a placement that cannot be decoded as unchanged.
+            # Like Karmada, assume that the placement has not changed if the recorded one cannot be decoded.
             return self.spec.placement
 
 

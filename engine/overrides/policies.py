@@ -76,8 +76,8 @@ class OverridePolicy(Struct, frozen=True, kw_only=True, rename="camel"):
     def selectors(self) -> tuple[ResourceSelector, ...]:
         """The selectors with their namespaces; an empty namespace matches any.
 
-        A policy without selectors selects everything in its scope; it then has one selector without a kind. A
-        selector of an OverridePolicy that names another namespace than the policy's selects nothing and is left out.
+        A policy without selectors selects everything in its scope; it then has one selector without a kind. An
+        OverridePolicy's selectors that name a namespace other than its own select nothing; they are left out.
         """
         own = self.metadata.namespace
         if not self.spec.resource_selectors:

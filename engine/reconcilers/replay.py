@@ -253,7 +253,7 @@ class ReadAhead:
         """Return the same records as ``port.Partitions.read``, from memory if they have been read ahead."""
         slot = topic, partition
         ahead = self._held.get(slot)
-        # Offsets may have gaps; if ``start`` is in one, read the batch again from there.
+        # Offsets may have gaps: use the held records only if the one at this index has the offset ``start``.
         if ahead and 0 <= (index := start - ahead[0].offset) < len(ahead) and ahead[index].offset == start:
             return ahead[index : index + limit]
         if limit >= _AHEAD or slot in self._large:

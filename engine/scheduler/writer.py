@@ -81,7 +81,7 @@ class Pace:
 class Writer:
     """Writes the pending decisions of a decider while ``leads`` is true.
 
-    Adds the versions in responses to ``history``: a lower version later shows that a backup of the API was restored.
+    Adds the versions in responses to ``history``. If the API later has a lower version, it was restored from a backup.
     """
 
     def __init__(

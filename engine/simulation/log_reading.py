@@ -176,7 +176,7 @@ async def rebuild(
     """Return the states of the members as of ``ends``.
 
     Also return, for each member that is down, the offset of its first work not applied, and the names of the members
-    that have never joined. ``known`` are histories of members, which are not read from the log.
+    that have never joined. Members with a history in ``known`` start from it; only the others are read from the log.
     """
     read = {
         spec.name: member_history.History(nodes=spec.node_count) for spec in members if spec.name not in known

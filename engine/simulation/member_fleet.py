@@ -208,8 +208,8 @@ class Members:
 
     async def _recover(self) -> None:
         self.seen_number = self._log.change_count()
-        # Do not reset the count of records: the log may still store a batch whose append failed. A new report with
-        # the id of a report in that batch would be dropped as its duplicate.
+        # Do not reset the count, the other part of the report ids: the log may still store a batch whose append
+        # failed. A new report with the id of a report in that batch would be dropped as its duplicate.
         self._records.start = self.seen_number
         ends = dict(self._log.ends())
         past, self._past = self._past, None

@@ -97,7 +97,7 @@ def clear_refused(state: MemberState, workload: Workload) -> None:
 
 
 def queue_refused(state: MemberState, workload: Workload) -> None:
-    """Queue a workload whose pods quotas refused: the next turn creates the pods that quotas then allow."""
+    """Record that quotas refused pods of a workload; the next turn creates those that the quotas then allow."""
     limited = state.quotas[workload.ref.namespace]
     limited.refused[workload.key] = None
     limited.is_freed = True

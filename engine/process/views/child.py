@@ -118,7 +118,7 @@ async def _input() -> asyncio.StreamReader:
 
 
 async def _read_ends(incoming: asyncio.StreamReader, lines: Lines, move: Callable[[int], None]) -> None:
-    """Pass the newest log number that the parent process announced to ``move``, until the input ends."""
+    """Call ``move`` with the newest log number that the parent process has announced, until the input ends."""
     while data := await incoming.read(_READ_BYTES):
         number = _last(lines.take(data))
         if number is not None:

@@ -376,7 +376,7 @@ def form_causes(changed: KubeObject, live: KubeObject | None = None) -> list[Cau
     if not wrong and not is_cluster:
         return []
     if wrong and manifest.kind in propagation_policies.KINDS:
-        # ``rule_causes`` reports the faults of propagation rules as admission errors (403).
+        # Leave out the faults of propagation rules: ``rule_causes`` reports them as admission errors (403).
         broken = set(spec_rules.propagation_rules(value.get("spec")))
         wrong = [fault for fault in wrong if fault not in broken]
     return [*causes.of_faults(wrong, value), *(cluster_causes(changed, live) if is_cluster else ())]
