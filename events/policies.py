@@ -50,7 +50,11 @@ class InterpreterApplied(shapes.ObjectApplied, frozen=True, kw_only=True):
 
 @shapes.recorded("interpreter-deleted", topics.POLICIES)
 class InterpreterDeleted(shapes.ObjectDeleted, frozen=True, kw_only=True):
-    """The deletion of a ReplicaInterpreter; its kind is read as one without replicas."""
+    """The deletion of a ReplicaInterpreter.
+
+    The kind that it targets is then read by the latest remaining ReplicaInterpreter of this kind, else by the
+    built-in interpreter; without either, as a kind without replicas.
+    """
 
     name: str
     expects: shapes.Count | None = None

@@ -210,7 +210,7 @@ class Bindings(WorkingSet[int, Binding]):
         return True
 
     def touch(self, key_id: int, dependent: str, number: int) -> bool:
-        """Set the number of a binding that renders ``dependent``; return False, without effect, if it does not."""
+        """Set ``Binding.number`` if ``dependent`` is in ``Binding.required``; return whether it was set."""
         binding = self.get(key_id)
         if binding is None or dependent not in binding.required:
             return False

@@ -68,7 +68,7 @@ def template_in(rows: Queryable, key_id: int, work: Work, current: ObjectRow) ->
 
 
 def policy_in(rows: Queryable, ref: shapes.OverrideRef) -> bytes | None:
-    """Return the manifest of the override policy's version that ``ref`` names if it is a former one, otherwise None."""
+    """Return the manifest of the policy version that ``ref`` names; None if this is not a stored former version."""
     matches = rows.select(_POLICY, (policy_key(ref), mark_of_policy(ref.offset)))
     return matches[0][0] if matches else None
 

@@ -123,7 +123,7 @@ class Ledger:
         try:
             await anyio.to_thread.run_sync(self._kept.save, self._cluster, position, bodies)
         except BaseException:
-            # The next save stores a later position. It must include these works: a restart would skip them.
+            # The next save may store a later position. Unless it has these entries too, a restart would lose them.
             self._dirty = changed | self._dirty
             self._is_moved = True
             raise

@@ -288,7 +288,7 @@ def binding(name: str, replicas: int, placement: Json, scheduler: str = "reballa
 
 
 class _Measured(Api):
-    """The API with the benchmark's routes; it records when each binding is created and when it is first written."""
+    """The API with the benchmark's routes; it records each binding's creation and its first write by a client."""
 
     def __init__(self) -> None:
         super().__init__()

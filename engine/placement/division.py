@@ -60,10 +60,11 @@ def divide(votes: encoded_columns.Integers, seats: int, *, descending: bool) -> 
 def _above_bar(
     strength: encoded_columns.Floats, seats: int
 ) -> tuple[encoded_columns.Floats, encoded_columns.Floats, int]:
-    """Assign all seats whose quotients are at least ``bar``, a threshold that at most ``seats`` quotients reach.
+    """Assign the seats with the highest quotients: all that reach ``bar``, without exceeding ``seats``.
 
-    Return the seats of each party, the quotient for each party's next seat, and the number of seats left to assign.
-    Seats are floats because the quotients need float64; they are exact in this range.
+    ``bar`` is estimated first, and raised until at most ``seats`` quotients reach it. Return the seats of each party,
+    the quotient for each party's next seat, and the number of seats left to assign. Seats are floats because the
+    quotients need float64; they are exact in this range.
     """
     # Start slightly above the exact quota's threshold, so that rounding seldom assigns too many seats.
     bar = float(strength.sum()) / (2 * seats) * (1 + 0.6 * math.sqrt(len(strength)) / seats)

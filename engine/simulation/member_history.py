@@ -377,7 +377,7 @@ def _take_pod_deletion(history: History, key: str, slot: int, at_ms: int) -> Non
 
 
 def _assign(past: WorkloadHistory, replicas: int, at_ms: int) -> None:
-    """Set the number of replicas to that of a work; only ``assigned`` if a client has edited the replicas."""
+    """Scale to the replicas of a work; if a client has edited the replicas, keep them and set only ``assigned``."""
     if past.kept.replicas is None:
         _scale(past.ages, replicas, at_ms)
         past.assigned = None

@@ -165,7 +165,7 @@ class BindingChange(Struct, frozen=True, kw_only=True):
         return self.scheduling is not None or self.dispatching is not None
 
     def apply(self, stored: StoredState) -> Mutated | Problem:
-        """Return ``DeletionAllowed`` for each of ``clusters``, and ``SuspensionWritten`` if a suspension is set."""
+        """Return ``DeletionAllowed`` per cluster, and ``SuspensionWritten`` if this change suspends or resumes."""
         if stored is None:
             return not_found(self.target)
         template = self.target.reference
