@@ -54,15 +54,15 @@ def decide(binding: Binding, flags: int, view: View) -> Outputs[bool]:
     if waiting is not None and (binding.claim is None or outcome in {Outcome.HELD, Outcome.PREEMPTED}):
         if binding.claim is not None and outcome == Outcome.HELD:
             yield from _restore_marks(binding)
-        elif outcome == Outcome.PREEMPTED or _missing_override(waiting, view.facts) is None:
-            yield from _mark(binding, waiting)
+        else:
+            yield from _mark(binding, waiting, outcome, view.facts)
         return False
     # The end of a claim changes the template's labels. As in Karmada, this counts as a write of the template, so a lazy
     # policy claims it below.
     if chosen is None or (waiting is not None and binding.marked is not None):
         yield from _release(binding, view.facts)
-        if waiting is not None and _missing_override(waiting, view.facts) is None:
-            yield from _mark(binding, waiting)
+        if waiting is not None:
+            yield from _mark(binding, waiting, outcome, view.facts)
         return False
     if (yield from _refuse(binding, template, chosen, view)):
         return False
@@ -95,9 +95,13 @@ def _release(binding: Binding, facts: Facts) -> Outputs[None]:
         yield decisions.BindingReleased(key=binding.key, policy=last.policy, reason=reason)
 
 
-def _mark(binding: Binding, lazy: KnownPolicy) -> Outputs[None]:
-    """Give the template the labels of a lazy policy that will claim it."""
-    if binding.marked != _mark_of(lazy):
+def _mark(binding: Binding, lazy: KnownPolicy, outcome: Outcome, facts: Facts) -> Outputs[None]:
+    """Give the template the labels of a lazy policy that will claim it.
+
+    As in Karmada, only a preemption does not wait until the override policies that the lazy policy needs exist.
+    """
+    may_mark = outcome == Outcome.PREEMPTED or _missing_override(lazy, facts) is None
+    if may_mark and binding.marked != _mark_of(lazy):
         preempted = None if binding.claim is None else binding.claim.policy
         yield decisions.TemplateMarked(
             key=binding.key, policy=lazy.policy.ref, permanent_id=lazy.permanent_id, preempted=preempted
