@@ -9,6 +9,7 @@ import anyio
 import httpx
 
 from engine.agent import kubeconfigs
+from engine.domain import namespaces
 from events.json_values import Json, object_at
 from events.vocabulary import EXECUTION_NAMESPACE_PREFIX
 from tests.clusters.comparison import custom_kinds, fleet, fleet_changes, policies, templates
@@ -186,7 +187,7 @@ class Plane:
 
     async def _replaced(self, url: str, value: Json) -> httpx.Response:
         """Replace the parts that scenarios edit; write again if a controller has written in between."""
-        is_policy = str(value["kind"]).endswith("Policy") and value["kind"] != "NetworkPolicy"
+        is_policy = policies.is_policy(value)
         for _ in range(_ATTEMPTS):
             answer = await self._http.get(url)
             if not answer.is_success:
@@ -198,7 +199,7 @@ class Plane:
             if not is_policy:
                 labels = live["metadata"].setdefault("labels", {})
                 drawn = object_at(value, "metadata", "labels")
-                for name in (templates.FREE_LABEL, templates.UNPROPAGATED):
+                for name in (templates.FREE_LABEL, namespaces.SKIPPED):
                     labels.pop(name, None)
                     labels |= {name: drawn[name]} if name in drawn else {}
             # The template of a Job cannot change, and here it lacks the defaults that the live one has.

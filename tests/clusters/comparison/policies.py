@@ -104,6 +104,11 @@ OPTIONAL: Final = frozenset(
 """Fields of policies that edits remove; not ``dependentOverrides``, without which Karmada does not retry at once."""
 
 
+def is_policy(value: Json) -> bool:
+    """Whether an object is a policy of Karmada; a NetworkPolicy is a template."""
+    return value["apiVersion"] == POLICIES and str(value["kind"]).endswith("Policy")
+
+
 def affinity(rng: random.Random) -> Json:
     """Return a cluster affinity, by names, labels or fields, with or without excluded clusters."""
     chosen: Json = {}

@@ -95,7 +95,6 @@ def _key(value: Json) -> tuple[str, str]:
 
 def _module_of(value: Json) -> _Drawing:
     """Return the module that drew an object, and can edit it."""
-    kind = str(value["kind"])
-    if kind == "WorkloadRebalancer":
+    if value["kind"] == "WorkloadRebalancer":
         return rebalancers
-    return policies if kind.endswith("Policy") else templates
+    return policies if policies.is_policy(value) else templates

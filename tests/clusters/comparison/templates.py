@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable
 from typing import Final
 
+from engine.domain import namespaces
 from events.json_values import Json, object_at
 from tests.builders.manifests import (
     CLUSTER_ROLE,
@@ -31,9 +32,6 @@ _DATA: Final = {"a": "1", "b.yaml": "x: 1\nz: [1, 2]\n", "j.json": '{"a":{"b":1}
 QUOTA: Final = (POLICIES, "FederatedResourceQuota")
 FREE_LABEL: Final = "team"
 """A label that no selector reads, so that edits can change it."""
-
-UNPROPAGATED: Final = "namespace.karmada.io/skip-auto-propagation"
-"""With this label a namespace is not propagated."""
 
 
 def labels(rng: random.Random) -> dict[str, str]:
@@ -194,7 +192,7 @@ def template(rng: random.Random, namespace: str, number: int) -> Json:
 
 def namespace(rng: random.Random, name: str) -> Json:
     """Return a namespace after an edit of its labels."""
-    labels = {FREE_LABEL: rng.choice("qz")} | ({UNPROPAGATED: "true"} if rng.random() < 0.2 else {})
+    labels = {FREE_LABEL: rng.choice("qz")} | ({namespaces.SKIPPED: "true"} if rng.random() < 0.2 else {})
     return manifest("v1", "Namespace", name, metadata={"labels": labels})
 
 
