@@ -17,6 +17,7 @@ from events import limits, shapes
 from events.json_values import DECODING_ERRORS, Json, as_text, at, list_at, object_at, objects_at
 
 _NAME: Final = re.compile(r"[a-zA-Z0-9]([-a-zA-Z0-9_.:]*[a-zA-Z0-9])?")
+_DOCUMENT: Final = msgspec.json.Decoder(dict[str, object])
 _OUTSIDE_SPEC: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
@@ -35,8 +36,8 @@ class KubeObject:
 
     @classmethod
     def from_json(cls, manifest: msgspec.Raw | bytes) -> "KubeObject":
-        """Decode an object; raises `json_values.DECODING_ERRORS` if it is not a JSON object."""
-        return cls(msgspec.json.decode(manifest, type=dict[str, object]))
+        """Decode an object as ``decoded`` does; raises `json_values.DECODING_ERRORS` if it is not a JSON object."""
+        return cls(decoded(_DOCUMENT.decode, manifest))
 
     @property
     def raw(self) -> msgspec.Raw:

@@ -21,8 +21,8 @@ from engine.objects import priorities, workloads
 from engine.shared_values import shared, shared_labels
 from engine.works import autoscalers, budgets, node_rules, quotas, strategies
 from engine.works.amounts import ONE_POD, Amounts, amounts_of
-from events import vocabulary
-from events.json_values import Json, canonical_json
+from events import kube_objects, vocabulary
+from events.json_values import DECODING_ERRORS, Json, canonical_json
 from events.kube_objects import KubeObject
 
 _DIGEST_LETTERS: Final = 10
@@ -200,6 +200,7 @@ _POD_TEMPLATE: Final = msgspec.json.Decoder(_PodTemplate)
 _CONTAINERS: Final = msgspec.json.Decoder(list[_Container])
 _LIMITED: Final = msgspec.json.Decoder(list[_LimitedContainer])
 _OBJECT: Final = msgspec.json.Decoder(dict[str, object])
+_ANY: Final[msgspec.json.Decoder[object]] = msgspec.json.Decoder()
 
 
 def letters(text: str | bytes, count: int) -> str:
@@ -220,22 +221,27 @@ EMPTY: Final = Template(ONE_POD, {}, letters(b"{}", _DIGEST_LETTERS))
 def read(manifest: bytes | msgspec.Raw) -> Template:
     """Return the template of a manifest; EMPTY if it has no pod template of a known form."""
     try:
-        decoded = _MANIFEST.decode(manifest)
-        raw = decoded.spec.template
-        pod = _POD_TEMPLATE.decode(raw)
-        # A pod template has the same form in every kind, so read it as a Deployment's.
-        owner = ("v1", POD) if decoded.kind == POD else ("apps/v1", "Deployment")
-        requests = workloads.size(*owner, manifest).requests or ()
-        amounts = amounts_of(requests)
-        limits = (*_limits(pod.spec.containers), *_limits(decoded.spec.containers))
-        containers = _containers(decoded)
-        own = _POD_TEMPLATE.decode(manifest).spec if decoded.kind == POD else pod.spec
-        labels = (pod.metadata and pod.metadata.labels) or {}
-    except (msgspec.MsgspecError, quantity.QuantityError, RecursionError):
+        return kube_objects.decoded(_read, manifest)
+    except DECODING_ERRORS:
         return EMPTY
+
+
+def _read(manifest: bytes | msgspec.Raw) -> Template:
+    """Return the template of a manifest; raises ``DECODING_ERRORS``."""
+    decoded = _MANIFEST.decode(manifest)
+    raw = decoded.spec.template
+    pod = _POD_TEMPLATE.decode(raw)
+    # A pod template has the same form in every kind, so read it as a Deployment's.
+    owner = ("v1", POD) if decoded.kind == POD else ("apps/v1", "Deployment")
+    requests = workloads.size(*owner, manifest).requests or ()
+    amounts = amounts_of(requests)
+    limits = (*_limits(pod.spec.containers), *_limits(decoded.spec.containers))
+    containers = _containers(decoded)
+    own = _POD_TEMPLATE.decode(manifest).spec if decoded.kind == POD else pod.spec
+    labels = (pod.metadata and pod.metadata.labels) or {}
     # The digest of a Deployment's pod template is a label on the Deployment's ReplicaSet.
     own_digest = labels.get(HASH_LABEL) if decoded.kind == REPLICA_SET else None
-    digest = own_digest or letters(canonical_json(_pod_template(manifest)), _DIGEST_LETTERS)
+    digest = own_digest or letters(canonical_json(_pod_template(decoded)), _DIGEST_LETTERS)
     annotations, kind = decoded.metadata.annotations or {}, (decoded.api_version, decoded.kind)
     spec, is_job = decoded.spec, kind == vocabulary.JOB
     count = workloads.job_replicas(spec.parallelism, spec.completions) if is_job else spec.replicas
@@ -303,10 +309,11 @@ def _served(decoded: _Manifest, manifest: bytes | msgspec.Raw) -> tuple[Resource
         return ()
 
 
-def _pod_template(manifest: bytes | msgspec.Raw) -> Json:
+def _pod_template(manifest: _Manifest) -> Json:
     """Return the pod template with the API's defaults: its digest does not depend on whether a client writes them."""
-    value = built_in_defaults.with_defaults(KubeObject(_OBJECT.decode(manifest)))
-    return value.object_at("spec", "template")
+    head: Json = {"apiVersion": manifest.api_version, "kind": manifest.kind}
+    value = KubeObject({**head, "spec": {"template": _ANY.decode(manifest.spec.template)}})
+    return built_in_defaults.with_defaults(value).object_at("spec", "template")
 
 
 def _containers(manifest: _Manifest) -> tuple[str, ...]:

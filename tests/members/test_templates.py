@@ -81,3 +81,23 @@ def test_custom_kind_is_read_by_its_pod_template() -> None:
 )
 def test_unreadable_template_requests_nothing(manifest: bytes) -> None:
     assert templates.read(manifest) == templates.EMPTY
+
+
+@pytest.mark.parametrize(
+    "odd", [b'{"number":1e999}', b'{"number":' + b"9" * 4_500 + b"}", b'{"text":"\xff"}']
+)
+def test_template_is_read_without_its_unreadable_fields(odd: bytes) -> None:
+    containers = {"containers": [{"resources": {"requests": {"cpu": "250m"}}}]}
+    manifest = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "spec": {"template": {"spec": containers}},
+        "status": {},
+    }
+    readable = templates.read(msgspec.json.encode(manifest))
+    beside = templates.read(msgspec.json.encode({**manifest, "status": msgspec.Raw(odd)}))
+    within = templates.read(
+        msgspec.json.encode({**manifest, "spec": {"template": {"spec": containers, "odd": msgspec.Raw(odd)}}})
+    )
+    assert readable.amounts == (("cpu", 250_000_000), ("pods", 10**9))
+    assert readable == beside == within
