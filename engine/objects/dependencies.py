@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from events import vocabulary
 from events.json_values import DECODING_ERRORS, at, list_at
@@ -53,6 +54,13 @@ _SECRET_PATHS: Final = (
 """Paths of Secret names in the types of volumes."""
 
 _References = Iterator[tuple[str, object]]
+
+
+class _Template(Struct, frozen=True):
+    spec: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+_TEMPLATE: Final = msgspec.json.Decoder(_Template)
 _DECODE: Final[Callable[[bytes], object]] = msgspec.json.Decoder().decode
 
 
@@ -63,11 +71,11 @@ def dependencies(
     pod_path = _POD_PATHS.get((api_version, kind))
     if not namespace or (pod_path is None and (api_version, kind) != vocabulary.INGRESS):
         return ()
-    raw = bytes(manifest)
-    if not _may_refer(raw):
-        return ()
     try:
-        root = _DECODE(raw)
+        # Not the metadata: fields of managers contain backslashes, so nearly every manifest might have references.
+        if not _may_refer(bytes(_TEMPLATE.decode(manifest).spec)):
+            return ()
+        root = _DECODE(bytes(manifest))
     except DECODING_ERRORS:
         return ()
     references = _ingress(root) if pod_path is None else _workload(kind, root, pod_path)
@@ -92,10 +100,10 @@ def field_of(api_version: str, kind: str) -> str:
 
 
 def _may_refer(raw: bytes) -> bool:
-    """Return False if a manifest certainly has no references.
+    """Return False if a spec certainly has no references.
 
     A fast check of the raw bytes, because most templates have no references and every template is checked. A
-    manifest with a backslash may have some, since a field name may be escaped.
+    spec with a backslash may have some, since a field name may be escaped.
     """
     return (
         b"ecret" in raw
