@@ -42,11 +42,11 @@ _DISCOVERED_S: Final = 35.0
 """Within this time Karmada discovers new kinds."""
 
 _LIMIT_S: Final = 120.0
-_REPORTED: Final = 3
-"""Clusters report at every third step."""
+_REPORTED: Final = 4
+"""Clusters report at every fourth step."""
 
-_CHANGED: Final = 5
-"""A cluster changes at every fifth step."""
+_CHANGED: Final = 3
+"""A cluster, or a policy for taints, changes at every third step."""
 
 _SHOWN: Final = 4
 _CHARS: Final = 300
@@ -105,7 +105,7 @@ async def _compare(planes: tuple[Plane, Plane], agents: Agents | WrittenStatuses
                 absent = change.absent(absent)
                 sys.stdout.write(f"{change}\n")
                 for plane in planes:
-                    await plane.change_cluster(change)
+                    await plane.change_fleet(change)
                 if change.status is not None:
                     calm_s = _CONDITION_S
             elif step % _REPORTED == 0:

@@ -1,20 +1,24 @@
 """Random changes of clusters, which concern all scenarios.
 
 Taints, labels, locations, conditions and free capacity change; now and then a cluster leaves, and joins again later.
+So do the policies that taint clusters.
 """
 
 import random
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
 
-from events.json_values import Json
+from events.json_values import Json, object_at
 from tests.builders.manifests import POLICIES, manifest
 from tests.clusters.comparison import fleet
 
 _LEAVES: Final = 0.3
 _JOINS: Final = 0.5
+_DELETES: Final = 0.25
+_EDITS_POLICY: Final = 0.25
 _SHOWN: Final = 200
 """Characters of a change that are printed."""
 
@@ -34,31 +38,66 @@ _LOCATIONS: Final[tuple[Json, ...]] = (
 )
 
 
-def _taint_policy(name: str, taint: Json, add: Json, remove: Json, **fields: object) -> Json:
-    conditions = {"addOnConditions": [add], "removeOnConditions": [remove]}
-    return manifest(POLICIES, "ClusterTaintPolicy", name, spec={"taints": [taint], **conditions, **fields})
+_TAINTED: Final[dict[str, tuple[Json, ...]]] = {
+    "failed": ({"key": "failed", "effect": "NoExecute"}, {"key": "failed", "effect": "NoSchedule"}),
+    "full": (
+        {"key": "full", "value": "disk", "effect": "NoSchedule"},
+        {"key": "full", "value": "other", "effect": "NoExecute"},
+    ),
+    "later": (
+        {"key": "failed", "effect": "NoExecute"},
+        {"key": "dedicated", "value": "x", "effect": "NoExecute"},
+    ),
+}
+"""Taints of policies by name; the last policy, created later, shares taints with others."""
+
+_TARGETS: Final[tuple[Json, ...]] = (
+    {"labelSelector": {"matchLabels": {"env": "a"}}},
+    {"fieldSelector": {"matchExpressions": [{"key": "region", "operator": "NotIn", "values": ["r1"]}]}},
+    {"clusterNames": ["p1", "p4", "p6"], "exclude": ["p4"]},
+)
 
 
-def _is(kind: str, operator: str, status: str) -> Json:
-    return {"conditionType": kind, "operator": operator, "statusValues": [status]}
+def _is(kind: str, operator: str, *statuses: str) -> Json:
+    return {"conditionType": kind, "operator": operator, "statusValues": list(statuses)}
+
+
+_CONDITIONS: Final = (
+    _is("Ready", "In", "True"),
+    _is("Ready", "NotIn", "True"),
+    _is("Ready", "In", "False", "Unknown"),
+    _is("DiskFull", "In", "True"),
+    _is("DiskFull", "NotIn", "True"),
+    _is("Unknown", "NotIn", "True"),
+)
+
+
+def _taint_policy(
+    name: str, add: Sequence[Json], remove: Sequence[Json], *taints: Json, **fields: object
+) -> Json:
+    conditions = {"addOnConditions": add, "removeOnConditions": remove}
+    spec = {"taints": taints, **{part: value for part, value in conditions.items() if value}, **fields}
+    return manifest(POLICIES, "ClusterTaintPolicy", name, spec=spec)
 
 
 TAINT_POLICIES: Final = (
+    _taint_policy("failed", _CONDITIONS[1:2], _CONDITIONS[:1], _TAINTED["failed"][0]),
     _taint_policy(
-        "failed",
-        {"key": "failed", "effect": "NoExecute"},
-        _is("Ready", "NotIn", "True"),
-        _is("Ready", "In", "True"),
-    ),
-    _taint_policy(
-        "full",
-        {"key": "full", "value": "disk", "effect": "NoSchedule"},
-        _is("DiskFull", "In", "True"),
-        _is("DiskFull", "In", "False"),
-        targetClusters={"labelSelector": {"matchLabels": {"env": "a"}}},
+        "full", _CONDITIONS[3:4], _CONDITIONS[4:5], _TAINTED["full"][0], targetClusters=_TARGETS[0]
     ),
 )
-"""Policies that taint clusters by their conditions."""
+"""Policies that taint clusters by their conditions; they exist before the scenarios."""
+
+
+def _drawn_policy(rng: random.Random) -> Json:
+    """Return a policy after an edit; one without a spec is to be deleted."""
+    name = rng.choice(sorted(_TAINTED))
+    if rng.random() < _DELETES:
+        return manifest(POLICIES, "ClusterTaintPolicy", name)
+    add, remove = (rng.sample(_CONDITIONS, rng.choice((0, 1, 1, 2))) for _ in range(2))
+    taints = rng.sample(_TAINTED[name], rng.randint(1, 2))
+    targets: Json = {"targetClusters": rng.choice(_TARGETS)} if rng.random() < 0.5 else {}
+    return _taint_policy(name, add or _CONDITIONS[1:2], remove, *taints, **targets)
 
 
 class Membership(StrEnum):
@@ -70,16 +109,22 @@ class Membership(StrEnum):
 
 
 class FleetChange(Struct, frozen=True):
-    """Merge patches of a cluster that stays, and of its status; None for a part that does not change."""
+    """Merge patches of a cluster that stays, and of its status; None for a part that does not change.
 
-    cluster: str
+    Or a policy for taints, and no cluster.
+    """
+
+    cluster: str = ""
     patch: Json | None = None
     status: Json | None = None
     membership: Membership = Membership.STAYS
+    policy: Json | None = None
 
     def __str__(self) -> str:
         if self.membership is not Membership.STAYS:
             return f"{self.cluster} {self.membership}"
+        if self.policy is not None:
+            return f"{object_at(self.policy, 'metadata')['name']} becomes {self.policy.get('spec')}"
         return f"{self.cluster} gets {self.patch or self.status}"[:_SHOWN]
 
     def absent(self, before: str) -> str:
@@ -90,6 +135,8 @@ class FleetChange(Struct, frozen=True):
 
 def drawn(rng: random.Random, absent: str = "") -> FleetChange:
     """Return a change of a cluster; one of the cluster that is ``absent`` lets it join again."""
+    if rng.random() < _EDITS_POLICY:
+        return FleetChange(policy=_drawn_policy(rng))
     cluster = rng.choice(fleet.FLEET)
     if absent and rng.random() < _JOINS:
         return FleetChange(absent, membership=Membership.JOINS)
@@ -97,6 +144,11 @@ def drawn(rng: random.Random, absent: str = "") -> FleetChange:
         cluster = next(other for other in fleet.FLEET if other.name != absent)
     if not absent and rng.random() < _LEAVES:
         return FleetChange(cluster.name, membership=Membership.LEAVES)
+    return _changed(rng, cluster)
+
+
+def _changed(rng: random.Random, cluster: fleet.Cluster) -> FleetChange:
+    """Return a change of a cluster that stays."""
     part = rng.random()
     if part < 0.35:
         # A second draw removes the taint again.

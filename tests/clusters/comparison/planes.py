@@ -30,6 +30,7 @@ _BACKGROUND: Final = {"propagationPolicy": "Background"}
 _MERGE: Final = {"content-type": "application/merge-patch+json"}
 _RELEASED: Final = {"metadata": {"finalizers": None}}
 _APPLY: Final = {"content-type": "application/apply-patch+yaml"}
+_APPLIED: Final = {"fieldManager": "comparison", "force": "true"}
 _EDITED: Final = (
     "replicas",
     "template",
@@ -113,13 +114,17 @@ class Plane:
 
     async def prepare(self) -> None:
         """Create the definitions of custom kinds, the policies for taints, and the classes of priorities."""
-        shared = (*custom_kinds.definitions(), *fleet_changes.TAINT_POLICIES, *policies.PRIORITY_CLASSES)
-        for value in shared:
+        for value in (*custom_kinds.definitions(), *policies.PRIORITY_CLASSES):
             path = await self._path_of(value)
             (await self._http.post(path, json=value)).raise_for_status()
+        for value in fleet_changes.TAINT_POLICIES:
+            await self.change_fleet(FleetChange(policy=value))
 
-    async def change_cluster(self, change: FleetChange) -> None:
-        """Change a cluster, and what it reports about itself; or let it leave, or join again."""
+    async def change_fleet(self, change: FleetChange) -> None:
+        """Change a policy for taints, or a cluster and what it reports about itself; or let it leave, or join again."""
+        if change.policy is not None:
+            await self._apply(change.policy)
+            return
         url = f"{fleet.CLUSTERS}/{change.cluster}"
         if change.membership is Membership.LEAVES:
             (await self._http.delete(url)).raise_for_status()
@@ -136,6 +141,16 @@ class Plane:
             answer = await self._http.patch(f"{url}/status", json=status, headers=_MERGE)
             answer.raise_for_status()
 
+    async def _apply(self, value: Json) -> None:
+        """Create an object or replace all its fields; delete it if it has no spec."""
+        url = f"{await self._path_of(value)}/{object_at(value, 'metadata')['name']}"
+        if "spec" in value:
+            answer = await self._http.patch(url, json=value, headers=_APPLY, params=_APPLIED)
+        else:
+            answer = await self._http.delete(url)
+        if answer.status_code != _NOT_FOUND:
+            answer.raise_for_status()
+
     async def renew(self) -> None:
         """Renew the clusters' Leases until cancelled, as their agents do."""
         while True:
@@ -147,9 +162,8 @@ class Plane:
                     "metadata": {"name": name},
                     "spec": {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": now},
                 }
-                query = {"fieldManager": "comparison", "force": "true"}
                 url = f"{_LEASES}/{name}"
-                answer = await self._http.patch(url, json=lease, headers=_APPLY, params=query)
+                answer = await self._http.patch(url, json=lease, headers=_APPLY, params=_APPLIED)
                 answer.raise_for_status()
             await anyio.sleep(_RENEWED_S)
 
