@@ -1,7 +1,7 @@
 """Random changes of clusters, which concern all scenarios.
 
-Taints, labels, locations, conditions and free capacity change; now and then a cluster leaves, and joins again later.
-So do the policies that taint clusters.
+Taints, labels, locations, grades of nodes, conditions and free capacity change; now and then a cluster leaves, and
+joins again later. So do the policies that taint clusters.
 """
 
 import random
@@ -22,6 +22,33 @@ _EDITS_POLICY: Final = 0.25
 _SHOWN: Final = 200
 """Characters of a change that are printed."""
 
+_MOST: Final = "9223372036854775807"
+
+
+def _grade(grade: int, **bounds: tuple[str, str]) -> Json:
+    ranges = [{"name": name, "min": least, "max": most} for name, (least, most) in bounds.items()]
+    return {"grade": grade, "ranges": ranges}
+
+
+_MODELS: Final[tuple[Json, ...]] = (
+    {"resourceModels": [_grade(0, cpu=("0", "2")), _grade(1, cpu=("2", _MOST))]},
+    {
+        "resourceModels": [
+            _grade(0, cpu=("0", "500m"), memory=("0", "1Gi")),
+            _grade(1, cpu=("500m", "3"), memory=("1Gi", "2Gi")),
+            _grade(2, cpu=("3", _MOST), memory=("2Gi", _MOST)),
+        ]
+    },
+    {"resourceModels": None},
+)
+"""Grades of nodes; without them, a cluster gets the default ones."""
+
+_MODELINGS: Final[tuple[tuple[Json, ...] | None, ...]] = (
+    ({"grade": 0, "count": 2}, {"grade": 1, "count": 3}),
+    ({"grade": 1, "count": 1}, {"grade": 2, "count": 2}),
+    ({"grade": 0, "count": 9},),
+    None,
+)
 EVICTING: Final[Json] = {"key": "maintenance", "effect": "NoExecute"}
 _TAINTS: Final[tuple[Json, ...]] = (
     EVICTING,
@@ -33,8 +60,13 @@ _LABELS: Final[tuple[Json, ...]] = ({"env": "a"}, {"env": "b"}, {"env": "c"}, {"
 _LOCATIONS: Final[tuple[Json, ...]] = (
     {"region": "r1"},
     {"region": "r2"},
+    {"region": "r3"},
+    {"region": None},
     {"provider": "x"},
+    {"provider": "z"},
+    {"provider": None},
     {"zones": ["z1", "z4"]},
+    {"zones": None},
 )
 
 
@@ -150,20 +182,22 @@ def drawn(rng: random.Random, absent: str = "") -> FleetChange:
 def _changed(rng: random.Random, cluster: fleet.Cluster) -> FleetChange:
     """Return a change of a cluster that stays."""
     part = rng.random()
-    if part < 0.35:
+    if part < 0.3:
         # A second draw removes the taint again.
         taints = rng.choice(([], [rng.choice(_TAINTS)]))
         return FleetChange(cluster.name, {"spec": {"taints": taints}})
     if part < 0.5:
         return FleetChange(cluster.name, {"metadata": {"labels": rng.choice(_LABELS)}})
-    if part < 0.6:
-        return FleetChange(cluster.name, {"spec": rng.choice(_LOCATIONS)})
-    if part < 0.85:
+    if part < 0.7:
+        return FleetChange(cluster.name, {"spec": rng.choice(_LOCATIONS if rng.random() < 0.6 else _MODELS)})
+    if part < 0.87:
         ready = rng.choice(("True", "True", "False", "Unknown"))
         status = fleet.conditions(Ready=ready, DiskFull=rng.choice(("True", "False")))
         return FleetChange(cluster.name, status={"conditions": status})
-    if rng.random() < 0.3:
+    if part < 0.91:
         return FleetChange(cluster.name, status={"apiEnablements": fleet.enablements(rng.random() < 0.5)})
     used = {"cpu": rng.choice(("0", "2", "4")), "memory": "1Gi", "pods": rng.choice(("0", "9", "30"))}
-    summary = {"allocatable": cluster.allocatable, "allocated": used}
+    summary: Json = {"allocatable": cluster.allocatable, "allocated": used}
+    if rng.random() < 0.5:
+        summary = {"allocatableModelings": rng.choice(_MODELINGS)}
     return FleetChange(cluster.name, status={"resourceSummary": summary})
