@@ -41,6 +41,11 @@ def labels(rng: random.Random) -> dict[str, str]:
     return kept | _PROTECTED if rng.random() < 0.05 else kept
 
 
+def is_protected(value: Json) -> bool:
+    """Whether an object may not be deleted."""
+    return object_at(value, "metadata", "labels").items() >= _PROTECTED.items()
+
+
 def overall(rng: random.Random) -> Json:
     """Return the limits of a quota over all clusters."""
     limits: tuple[Json, ...] = (
