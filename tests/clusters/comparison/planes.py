@@ -187,6 +187,11 @@ class Plane:
                 answer = await self._http.delete(url, params=_BACKGROUND)
                 if answer.is_success:
                     answer = await self._http.post(path, json=write.value)
+            case "patch":
+                answer = await self._http.patch(url, json=write.value, headers=_MERGE)
+                # Only one side has a binding for some templates without a policy.
+                if answer.status_code == _NOT_FOUND:
+                    return ""
             case _:
                 answer = await self._replaced(url, write.value)
         return "" if answer.is_success else f"{answer.status_code} {answer.json().get('message')}"

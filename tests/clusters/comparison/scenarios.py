@@ -1,19 +1,22 @@
 """A scenario: a random sequence of writes to one namespace; a seed always gives the same one."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
 from msgspec import Struct
 
+from events import keys
 from events.json_values import Json, object_at
 from tests.builders.manifests import manifest
 from tests.clusters.comparison import custom_kinds, policies, rebalancers, templates
 
+_BINDINGS: Final = "work.karmada.io/v1alpha2"
 _ENDS_ALL: Final = 0.3
 """Share of scenarios whose namespace is deleted in the end."""
 
 _EDITS_NAMESPACE: Final = 0.1
+_SUSPENDS: Final = 0.1
 _RECREATES: Final = 0.5
 """Share of deleted templates that are created again at once."""
 
@@ -27,7 +30,10 @@ class _Drawing(Protocol):
 
 
 class Write(Struct, frozen=True):
-    """``verb`` is ``create``, ``update``, ``delete``, or ``recreate``: deleted and at once created again."""
+    """``verb`` is ``create``, ``update``, ``delete``, or ``recreate``: deleted and at once created again.
+
+    Or it is ``patch``: a merge patch of an object that may not exist.
+    """
 
     verb: str
     value: Json
@@ -64,17 +70,11 @@ def writes(seed: int) -> Iterator[Write]:
         if rng.random() < _EDITS_NAMESPACE:
             yield Write("update", templates.namespace(rng, namespace))
         candidates = [value for value in stored.values() if _module_of(value) is templates]
+        if candidates and rng.random() < _SUSPENDS:
+            yield Write("patch", _suspension(rng, rng.choice(candidates)))
+            continue
         if not stored or rng.random() < 0.5:
-            match rng.choice(("template", "propagation", "override", "rebalancer")):
-                case "template":
-                    value = templates.template(rng, namespace, number)
-                case "propagation":
-                    value = policies.propagation(rng, namespace, number, candidates)
-                case "rebalancer":
-                    value = rebalancers.rebalancer(rng, namespace, number, candidates)
-                case _:
-                    value = policies.override(rng, namespace, number, candidates)
-            yield from created(value)
+            yield from created(_drawn(rng, namespace, number, candidates))
             continue
         key = rng.choice(sorted(stored))
         if rng.random() < 0.2:
@@ -88,6 +88,29 @@ def writes(seed: int) -> Iterator[Write]:
         yield Write("update", stored[key])
     if rng.random() < _ENDS_ALL and not any(templates.is_protected(value) for value in stored.values()):
         yield Write("delete", manifest("v1", "Namespace", namespace))
+
+
+def _drawn(rng: random.Random, namespace: str, number: int, candidates: Sequence[Json]) -> Json:
+    """Return a new template, or a policy or a rebalancer for some of the candidates."""
+    match rng.choice(("template", "propagation", "override", "rebalancer")):
+        case "template":
+            return templates.template(rng, namespace, number)
+        case "propagation":
+            return policies.propagation(rng, namespace, number, candidates)
+        case "rebalancer":
+            return rebalancers.rebalancer(rng, namespace, number, candidates)
+        case _:
+            return policies.override(rng, namespace, number, candidates)
+
+
+def _suspension(rng: random.Random, template: Json) -> Json:
+    """Return a patch of the template's binding that suspends its scheduling, or ends that."""
+    metadata = object_at(template, "metadata")
+    namespace = str(metadata.get("namespace", ""))
+    name = keys.binding_name(str(template["kind"]), str(metadata["name"]))
+    suspension = {"scheduling": rng.choice((True, False, None))}
+    kind = "ResourceBinding" if namespace else "ClusterResourceBinding"
+    return manifest(_BINDINGS, kind, name, namespace, spec={"suspension": suspension})
 
 
 def _key(value: Json) -> tuple[str, str]:
