@@ -35,6 +35,7 @@ _EDITED: Final = (
     "replicas",
     "template",
     "overall",
+    "staticAssignments",
     "placement",
     "overrideRules",
     "workloads",

@@ -15,7 +15,7 @@ from engine.agent import messages, statuses
 from engine.agent.api_errors import RefusedError, UnreachableError
 from engine.agent.gateway_client import GatewayClient
 from engine.identity.endpoint import FILE, Endpoint
-from events.json_values import Json, objects_at
+from events.json_values import Json, object_at, objects_at
 from events.kube_objects import KubeObject
 from events.vocabulary import EXECUTION_NAMESPACE_PREFIX
 from tests.clusters.comparison import custom_kinds, fleet
@@ -150,6 +150,12 @@ def _service(rng: random.Random, spec: Json) -> Json:
     return {"loadBalancer": {"ingress": rng.sample(rng.choice(_ADDRESSES), count)}}
 
 
+def _limits(_rng: random.Random, spec: Json) -> Json:
+    # Nothing is used: Reballast adds the use in clusters to that of bindings, Karmada shows one or the other.
+    hard = object_at(spec, "hard")
+    return {"hard": hard, "used": dict.fromkeys(hard, "0")}
+
+
 def _numbers(*names: str) -> Callable[[random.Random, Json], Json]:
     return lambda rng, _spec: {name: rng.randint(0, 3) for name in names}
 
@@ -163,6 +169,7 @@ _STATUSES: Final[dict[str, Callable[[random.Random, Json], Json]]] = {
     "CronJob": _cron_job,
     "Ingress": _ingress,
     "Service": _service,
+    "ResourceQuota": _limits,
     "Pod": lambda rng, _: {"phase": rng.choice(("Pending", "Running", "Succeeded", "Failed"))},
     "PersistentVolume": lambda rng, _: {"phase": rng.choice(("Available", "Bound", "Released", "Failed"))},
     "PersistentVolumeClaim": lambda rng, _: {"phase": rng.choice(("Bound", "Bound", "Pending", "Lost"))},

@@ -26,6 +26,7 @@ _WRAPPED: Final = "available replicas -"
 """In messages of Karmada's scheduler if a sum of free replicas exceeds its 32 bits: it then schedules nothing."""
 
 _PERMANENT_ID: Final = "propagationpolicy.karmada.io/permanent-id"
+_QUOTA_NAME: Final = "federatedresourcequota.karmada.io/name"
 _TEMPLATES: Final = {
     "ConfigMap": "/api/v1/configmaps",
     "CronJob": "/apis/batch/v1/cronjobs",
@@ -222,7 +223,7 @@ def _of_binding(kind: str, item: dict[str, Any], status: Json | None) -> Iterato
 
 
 async def _of_works(plane: Plane, dispatched: AbstractSet[_Ref]) -> list[_Entry]:
-    """Return the Works of namespaces, and of templates that a policy claims or another binding requires.
+    """Return the Works of namespaces and quotas, and of templates that a policy claims or another binding requires.
 
     Karmada applies later override policies to the Works of other templates too, Reballast does not.
     """
@@ -230,7 +231,12 @@ async def _of_works(plane: Plane, dispatched: AbstractSet[_Ref]) -> list[_Entry]
     for item in await plane.works():
         metadata, manifest = item["metadata"], item["spec"]["workload"]["manifests"][0]
         target = manifest["metadata"]
-        if manifest["kind"] == "Namespace" or _ref({**target, "kind": manifest["kind"]}) in dispatched:
+        is_quota = _QUOTA_NAME in metadata.get("labels", {})
+        if (
+            manifest["kind"] == "Namespace"
+            or is_quota
+            or _ref({**target, "kind": manifest["kind"]}) in dispatched
+        ):
             shown = {"metadata": metadata, "spec": item["spec"]}
             path = f"{metadata['namespace']}/{metadata['name']}"
             entries.append((target.get("namespace", target["name"]), path, shown))

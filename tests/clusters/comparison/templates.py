@@ -125,11 +125,16 @@ def _autoscaler(rng: random.Random) -> Json:
     return {"spec": {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 9, "metrics": [metric]}}
 
 
+_ASSIGNED: Final[tuple[tuple[Json, ...], ...]] = (
+    (),
+    ({"clusterName": "p1", "hard": {"cpu": "1"}},),
+    ({"clusterName": "p1", "hard": {"cpu": "2"}}, {"clusterName": "p4", "hard": {"cpu": "500m"}}),
+    ({"clusterName": "p2", "hard": {"memory": "1Gi"}}, {"clusterName": "nowhere", "hard": {"memory": "1"}}),
+)
+
+
 def _quota(rng: random.Random) -> Json:
-    spec: Json = {"overall": overall(rng)}
-    if rng.random() < 0.4:
-        spec["staticAssignments"] = [{"clusterName": "p1", "hard": {"cpu": "1"}}]
-    return {"spec": spec}
+    return {"spec": {"overall": overall(rng), "staticAssignments": rng.choice(_ASSIGNED)}}
 
 
 def _custom(draw: Callable[[random.Random], Json]) -> Callable[[random.Random], Json]:
@@ -171,12 +176,13 @@ _DRAWN: Final[dict[Kind, Callable[[random.Random], Json]]] = {
 _CLUSTER_SCOPED: Final = (CLUSTER_ROLE, _CLUSTER_ROLE_BINDING, PRIORITY_CLASS, _VOLUME, DEFINITION)
 _FREE_NAMES: Final = (CLUSTER_ROLE, _CLUSTER_ROLE_BINDING, (_RBAC, "Role"), (_RBAC, "RoleBinding"))
 _LONG_NAMES: Final = (DEPLOYMENT, CONFIG_MAP, SECRET)
+_FREQUENT: Final = (DEPLOYMENT, DEPLOYMENT, DEPLOYMENT, DEPLOYMENT, QUOTA)
 KINDS: Final = tuple(_DRAWN)
 
 
 def template(rng: random.Random, namespace: str, number: int) -> Json:
     """Return a template, most often a Deployment; its name ends with 0 or ``number``."""
-    kind = DEPLOYMENT if rng.random() < 0.3 else rng.choice(KINDS)
+    kind = rng.choice(_FREQUENT) if rng.random() < 0.45 else rng.choice(KINDS)
     metadata: Json = {"labels": labels(rng)}
     if rng.random() < 0.3:
         metadata["annotations"] = {"note": "n"}
@@ -206,7 +212,9 @@ def edited(rng: random.Random, value: Json) -> Json:
     kind = (str(value["apiVersion"]), str(value["kind"]))
     spec = object_at(value, "spec")
     if kind == QUOTA:
-        return {**value, "spec": {**spec, "overall": overall(rng)}}
+        if rng.random() < 0.5:
+            return {**value, "spec": {**spec, "overall": overall(rng)}}
+        return {**value, "spec": {**spec, "staticAssignments": rng.choice(_ASSIGNED)}}
     if "replicas" in spec and rng.random() < 0.5:
         return {**value, "spec": {**spec, "replicas": rng.choice((0, 1, 2, 4, 6, 9))}}
     if "selector" in spec and "template" in spec and rng.random() < 0.4:
