@@ -80,6 +80,7 @@ _FAILOVERS: Final[tuple[Json, ...]] = (
     {"cluster": {"purgeMode": "Directly"}},
     {"cluster": {"purgeMode": "Gracefully"}},
     {"cluster": {"purgeMode": "Directly", "statePreservation": _KEPT}},
+    {"application": {"decisionConditions": _TOLERATED}, "cluster": {"purgeMode": "Directly"}},
 )
 _GROUPS: Final[tuple[Json, ...]] = (
     {"affinity": {"groupByLabelKey": "app"}},
@@ -208,9 +209,9 @@ def propagation(rng: random.Random, namespace: str, number: int, candidates: Seq
     spec["resourceSelectors"] = _selectors(rng, in_reach, namespace if is_cluster_policy else "")
     for field, share, values in (
         ("priority", 0.3, (-1, 1, 5)),
-        ("preemption", 0.2, ("Always",)),
-        ("propagateDeps", 0.25, (True,)),
-        ("conflictResolution", 0.15, ("Overwrite",)),
+        ("preemption", 0.2, ("Always", "Always", "Never")),
+        ("propagateDeps", 0.3, (True,)),
+        ("conflictResolution", 0.15, ("Overwrite", "Overwrite", "Abort")),
         ("preserveResourcesOnDeletion", 0.1, (True,)),
         ("schedulerName", 0.06, ("other",)),
         ("suspension", 0.1, _SUSPENSIONS),
@@ -298,12 +299,15 @@ def edited(rng: random.Random, value: Json) -> Json:
     changes: tuple[Json, ...] = (
         {"suspension": rng.choice(_SUSPENSIONS)},
         {"propagateDeps": True, "priority": 3},
+        {"propagateDeps": False},
         {"preemption": "Always", "priority": rng.choice((1, 7))},
-        {"conflictResolution": "Overwrite"},
+        {"preemption": rng.choice(("Always", "Never"))},
+        {"priority": rng.choice((-3, 0, 2, 9))},
+        {"conflictResolution": rng.choice(("Overwrite", "Abort"))},
         {"schedulePriority": rng.choice(_PRIORITIES)},
-        {"preserveResourcesOnDeletion": True},
+        {"preserveResourcesOnDeletion": rng.choice((True, False))},
         {"resourceSelectors": [*objects_at(spec, "resourceSelectors"), *_selectors(rng, (), namespace)]},
-        {"failover": {"cluster": {"purgeMode": "Gracefully"}}},
+        {"failover": rng.choice(_FAILOVERS), "propagateDeps": True},
         {"resourceSelectors": _selectors(rng, (), namespace)},
         {"activationPreference": "Lazy"},
     )
