@@ -13,6 +13,14 @@ _RESOURCES: Final[tuple[Json, ...]] = (
     {"requests": {"cpu": "250m"}, "limits": {"cpu": "500m", "memory": "1Gi"}},
     {"requests": {"cpu": "0"}},
 )
+_PROJECTED: Final = [{"configMap": {"name": "configmap0"}}, {"secret": {"name": "secret1"}}]
+_VOLUMES: Final[tuple[tuple[float, Json], ...]] = (
+    (0.2, {"name": "v", "configMap": {"name": "configmap0"}}),
+    (0.15, {"name": "w", "secret": {"secretName": "secret0"}}),
+    (0.1, {"name": "u", "persistentVolumeClaim": {"claimName": "persistentvolumeclaim0"}}),
+    (0.1, {"name": "t", "projected": {"sources": _PROJECTED}}),
+)
+"""Volumes, and how many pods have each."""
 
 
 def pod_template(rng: random.Random) -> Json:
@@ -22,19 +30,19 @@ def pod_template(rng: random.Random) -> Json:
         container["command"] = ["sh", "-c", "a"]
     if rng.random() < 0.4:
         container["args"] = ["-x", "-y=1", "-z"]
+    if rng.random() < 0.1:
+        container["envFrom"] = [{"secretRef": {"name": "secret0"}}, {"configMapRef": {"name": "configmap1"}}]
     containers = [container]
     if rng.random() < 0.25:
         containers.append({"name": "d", "image": "busybox:1"})
     spec: Json = {"containers": containers}
-    volumes: list[Json] = []
-    if rng.random() < 0.2:
-        volumes.append({"name": "v", "configMap": {"name": "configmap0"}})
-    if rng.random() < 0.15:
-        volumes.append({"name": "w", "secret": {"secretName": "secret0"}})
+    volumes = [volume for share, volume in _VOLUMES if rng.random() < share]
     if volumes:
         spec["volumes"] = volumes
     if rng.random() < 0.15:
         spec["serviceAccountName"] = "serviceaccount0"
+    if rng.random() < 0.1:
+        spec["imagePullSecrets"] = [{"name": "secret0"}]
     if rng.random() < 0.15:
         spec["nodeSelector"] = {"disk": "ssd"}
     if rng.random() < 0.15:

@@ -142,6 +142,8 @@ def _custom(draw: Callable[[random.Random], Json]) -> Callable[[random.Random], 
 
 
 _CLUSTER_ROLE_BINDING: Final = (_RBAC, "ClusterRoleBinding")
+_ACCOUNT: Final = ("v1", "ServiceAccount")
+_PERSISTENT_CLAIM: Final = ("v1", "PersistentVolumeClaim")
 _VOLUME: Final = ("v1", "PersistentVolume")
 _CLAIM: Final[Json] = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 _DRAWN: Final[dict[Kind, Callable[[random.Random], Json]]] = {
@@ -153,9 +155,9 @@ _DRAWN: Final[dict[Kind, Callable[[random.Random], Json]]] = {
     POD: lambda rng: {"spec": pod_template(rng)["spec"]},
     CONFIG_MAP: lambda _: {"data": _DATA},
     SECRET: lambda _: {"data": {"k": "eA=="}, "type": "Opaque"},
-    ("v1", "ServiceAccount"): lambda _: {},
+    _ACCOUNT: lambda _: {},
     ("v1", "Service"): _service,
-    ("v1", "PersistentVolumeClaim"): lambda _: {"spec": _CLAIM},
+    _PERSISTENT_CLAIM: lambda _: {"spec": _CLAIM},
     ("policy/v1", "PodDisruptionBudget"): lambda _: {"spec": {"selector": _SELECTOR, "minAvailable": 1}},
     ("autoscaling/v2", "HorizontalPodAutoscaler"): _autoscaler,
     (_RBAC, "Role"): lambda _: {"rules": _READING},
@@ -176,13 +178,14 @@ _DRAWN: Final[dict[Kind, Callable[[random.Random], Json]]] = {
 _CLUSTER_SCOPED: Final = (CLUSTER_ROLE, _CLUSTER_ROLE_BINDING, PRIORITY_CLASS, _VOLUME, DEFINITION)
 _FREE_NAMES: Final = (CLUSTER_ROLE, _CLUSTER_ROLE_BINDING, (_RBAC, "Role"), (_RBAC, "RoleBinding"))
 _LONG_NAMES: Final = (DEPLOYMENT, CONFIG_MAP, SECRET)
-_FREQUENT: Final = (DEPLOYMENT, DEPLOYMENT, DEPLOYMENT, DEPLOYMENT, QUOTA)
+_DEPENDENCIES: Final = (CONFIG_MAP, SECRET, _ACCOUNT, _PERSISTENT_CLAIM)
+_FREQUENT: Final = (*[DEPLOYMENT] * 8, QUOTA, QUOTA, *_DEPENDENCIES)
 KINDS: Final = tuple(_DRAWN)
 
 
 def template(rng: random.Random, namespace: str, number: int) -> Json:
     """Return a template, most often a Deployment; its name ends with 0 or ``number``."""
-    kind = rng.choice(_FREQUENT) if rng.random() < 0.45 else rng.choice(KINDS)
+    kind = rng.choice(_FREQUENT) if rng.random() < 0.5 else rng.choice(KINDS)
     metadata: Json = {"labels": labels(rng)}
     if rng.random() < 0.3:
         metadata["annotations"] = {"note": "n"}
