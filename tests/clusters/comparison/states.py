@@ -199,6 +199,9 @@ def _of_binding(kind: str, item: dict[str, Any], status: Json | None) -> Iterato
     metadata, spec = item["metadata"], item["spec"]
     owner = metadata.get("namespace", metadata["name"])
     spec["clusters"] = sorted(spec.get("clusters", ()), key=lambda target: target["name"])
+    # If several clusters get a taint at once, the order of their tasks depends on when a controller came by.
+    tasks = sorted(spec.get("gracefulEvictionTasks", ()), key=lambda task: task["fromCluster"])
+    spec["gracefulEvictionTasks"] = tasks
     conditions = {
         condition["type"]: f"{condition['status']} {condition['reason']}"
         for condition in item.get("status", {}).get("conditions", ())
