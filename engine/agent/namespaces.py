@@ -1,7 +1,8 @@
 """Create, update and delete namespaces in the member, as the control plane propagates them.
 
-The agent labels the namespaces that it creates. It does not change namespaces that exist without its label. While the
-cluster leaves, and after that, it deletes none, since Kubernetes deletes a namespace with everything in it.
+The agent labels the namespaces that it creates. It does not change namespaces that exist without its label, and deletes
+only those that it has applied. While the cluster leaves, and after that, it deletes none, since Kubernetes deletes a
+namespace with everything in it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -53,7 +54,7 @@ def plan(
     deleted = tuple(
         (name, managed[name].uid)
         for name in sorted(managed.keys() - desired.keys())
-        if not managed[name].is_ending
+        if not managed[name].is_ending and object_preparation.is_applied_by_agent(managed[name])
     )
     return Plan(applied=applied, deleted=() if keeps_others else deleted)
 

@@ -119,19 +119,34 @@ def owned_digest(value: KubeObject, manager: str, without: Sequence[Path] = ()) 
     A client that changes such a field takes over its ownership, so a different digest means drift.
     The digest omits the fields at the paths ``without``, which others may own.
     """
+    fields = _applied_fields(value, manager)
+    if fields is None:
+        return ""
+    for path in without:
+        owned = _owned(path)
+        if at(fields, *owned) is not None:
+            fields = _with(fields, owned, None)
+    return hashlib.blake2b(canonical_json(fields), digest_size=8).hexdigest()
+
+
+def is_applied_by_agent(value: KubeObject) -> bool:
+    """Whether an agent has applied an object.
+
+    Marks do not show it: the objects that Karmada applies in a cluster of the same name have the same marks.
+    """
+    return _applied_fields(value, MANAGER) is not None
+
+
+def _applied_fields(value: KubeObject, manager: str) -> Json | None:
+    """The fields that a manager owns by server-side apply; None if it owns none."""
     for entry in objects_at(value.metadata, "managedFields"):
         if (
             entry.get("manager") == manager
             and entry.get("operation") == "Apply"
             and not entry.get("subresource")
         ):
-            fields = object_at(entry, "fieldsV1")
-            for path in without:
-                owned = _owned(path)
-                if at(fields, *owned) is not None:
-                    fields = _with(fields, owned, None)
-            return hashlib.blake2b(canonical_json(fields), digest_size=8).hexdigest()
-    return ""
+            return object_at(entry, "fieldsV1")
+    return None
 
 
 def is_owned_by_others(value: KubeObject, path: Path) -> bool:

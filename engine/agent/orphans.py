@@ -1,8 +1,13 @@
-"""Search for orphans: bindings whose removals the agent missed, and objects left over after a lost checkpoint."""
+"""Search for orphans: bindings whose removals the agent missed, and objects left over after a lost checkpoint.
+
+Only objects that an agent has applied are orphans. Others with the agent's marks belong to a Karmada that runs, or ran,
+in the cluster; they stay.
+"""
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from http import HTTPStatus
+from typing import Final
 
 import anyio
 from anyio.abc import TaskGroup
@@ -19,10 +24,11 @@ from engine.agent.ledger import Ledger
 from engine.agent.member_api import MemberApi
 from engine.agent.reconciliation import Entry
 from engine.domain import marks
-from events import vocabulary
+from events import keys, vocabulary
 from events.kube_objects import KubeObject
 from events.shapes import WorkloadRef
 
+_NAMES_MAX: Final = 10
 _log = diagnostics.logger("agent")
 
 
@@ -173,6 +179,7 @@ class OrphanSearch:
     async def _take(self, resource: Resource, listed: Sequence[KubeObject]) -> ApiError | None:
         """Put the orphans among these objects into the ledger; return the last error of a request for a work."""
         failure: ApiError | None = None
+        foreign: list[str] = []
         for item in listed:
             ref = WorkloadRef(
                 api_version=resource.api_version,
@@ -180,11 +187,13 @@ class OrphanSearch:
                 name=item.name,
                 namespace=item.namespace,
             )
-            is_ours = object_preparation.has_agent_marks(item, self._cluster)
-            if not is_ours or self._ledger.at(ref.identity) is not None:
-                continue
             key = ref.binding_key
-            if self._ledger.get(key) is not None:
+            if self._ledger.at(ref.identity) is not None or self._ledger.get(key) is not None:
+                continue
+            if not object_preparation.has_agent_marks(item, self._cluster):
+                continue
+            if not object_preparation.is_applied_by_agent(item):
+                foreign.append(keys.full_name(*item.key))
                 continue
             try:
                 newest = await self._gateway.newest_work(key)
@@ -194,4 +203,12 @@ class OrphanSearch:
             # A work of this binding may have arrived during the request.
             if self._ledger.get(key) is None:
                 self._put(Entry(work=newest, ref=ref))
+        if foreign:
+            _log.warning(
+                "objects of another control plane stay",
+                cluster=self._cluster,
+                kind=resource.kind,
+                count=len(foreign),
+                objects=foreign[:_NAMES_MAX],
+            )
         return failure

@@ -30,11 +30,12 @@ _ROOT: Final = f"/api/v1/agents/{NAME}"
 _PATH: Final = "/apis/apps/v1/deployments"
 _OBJECT: Final = "/apis/apps/v1/namespaces/default/deployments/{name}"
 _MARKED: Final = ("labels", "annotations")
-_OWNED: Final[Json] = {
+OWNED: Final[Json] = {
     "manager": "reballast",
     "operation": "Apply",
     "fieldsV1": {"f:spec": {"f:replicas": {}}},
 }
+"""The entry in ``managedFields`` of an object that an agent has applied."""
 
 
 def key_of(name: str) -> str:
@@ -200,7 +201,7 @@ class Member:
 
     def create(self, value: Json) -> None:
         """Create an object as another client does, which then owns its fields."""
-        self._store(value["metadata"]["name"], value, [{**_OWNED, "manager": "another"}])
+        self._store(value["metadata"]["name"], value, [{**OWNED, "manager": "another"}])
 
     def delete(self, name: str) -> None:
         """Delete an object as a client does."""
@@ -213,7 +214,7 @@ class Member:
         """Remove the agent's labels and annotations from an object as a client does."""
         stored = self.objects[name]
         marked = {field: text for field, text in stored["metadata"].items() if field not in _MARKED}
-        unmarked = self._store(name, {**stored, "metadata": marked}, [{**_OWNED, "manager": "another"}])
+        unmarked = self._store(name, {**stored, "metadata": marked}, [{**OWNED, "manager": "another"}])
         # To a watch of the label, the object is gone.
         del self._changes[-1]
         self._note("DELETED", {**stored, "metadata": {**stored["metadata"], **_version(unmarked)}})
@@ -221,10 +222,8 @@ class Member:
     def take_over(self, name: str, replicas: int) -> None:
         """Change the replicas of an object as another client does, which then owns them."""
         stored = self.objects[name]
-        left: Json = {**_OWNED, "fieldsV1": {"f:spec": {}}}
-        self._store(
-            name, {**stored, "spec": {"replicas": replicas}}, [left, {**_OWNED, "manager": "another"}]
-        )
+        left: Json = {**OWNED, "fieldsV1": {"f:spec": {}}}
+        self._store(name, {**stored, "spec": {"replicas": replicas}}, [left, {**OWNED, "manager": "another"}])
 
     def backup(self) -> Callable[[], None]:
         """Back up the state; return what restores it, as etcd would: versions continue from that of the backup."""
@@ -250,7 +249,7 @@ class Member:
             Route(_OBJECT, self._object, methods=["GET", "PATCH", "DELETE"]),
         ]
 
-    def _store(self, name: str, value: Json, owned: Sequence[Json] = (_OWNED,)) -> Json:
+    def _store(self, name: str, value: Json, owned: Sequence[Json] = (OWNED,)) -> Json:
         self._version += 1
         before = self.objects.get(name, {})
         metadata: Json = {

@@ -9,6 +9,7 @@ from engine.agent import namespaces
 from engine.domain import marks
 from events.kube_objects import KubeObject
 from tests.agent.conftest import Installation
+from tests.agent.in_process import OWNED
 from tests.agent.servers import eventually, join, serving
 from tests.builders.manifests import manifest
 
@@ -22,7 +23,11 @@ def namespace(name: str, **labels: str) -> KubeObject:
 def managed_namespace(name: str, **labels: str) -> KubeObject:
     value = namespace(name, **{marks.MANAGED: "true", **labels})
     return value.with_metadata(
-        {"uid": f"uid-{name}", "annotations": {marks.WORK_NAMESPACE: "karmada-es-one"}}
+        {
+            "uid": f"uid-{name}",
+            "annotations": {marks.WORK_NAMESPACE: "karmada-es-one"},
+            "managedFields": [OWNED],
+        }
     )
 
 
@@ -39,6 +44,7 @@ def test_missing_and_changed_namespaces_are_applied_and_former_ones_deleted() ->
         managed_namespace("same", theirs="kept"),
         managed_namespace("changed", team="blue"),
         managed_namespace("former"),
+        managed_namespace("karmadas").with_metadata({"managedFields": [{**OWNED, "manager": "karmada"}]}),
         namespace("theirs"),
     ]
     todo = namespaces.plan(desired, live, "one", keeps_others=False)

@@ -42,6 +42,7 @@ class Broken(Member):
                 "uid": "w1",
                 "labels": {marks.MANAGED: "true"},
                 "annotations": {marks.WORK_NAMESPACE: marks.work_namespace(NAME)},
+                "managedFields": [in_process.OWNED],
             }
         }
 
@@ -93,6 +94,20 @@ async def test_objects_without_a_work_are_found_after_a_restart(tmp_path: Path) 
     member.is_broken = False
     async with running(Gateway(), member, tmp_path / "agent.sqlite"):
         await until_async(lambda: member.widget is None)
+
+
+async def test_objects_that_karmada_applied_are_not_removed(tmp_path: Path) -> None:
+    gateway, member = Gateway(), Broken()
+    member.is_broken = False
+    assert member.widget is not None
+    member.widget["metadata"]["managedFields"] = [{**in_process.OWNED, "manager": "karmada"}]
+    async with running(gateway, member, tmp_path / "agent.sqlite"):
+        gateway.send("web", 1, 2)
+        await until_async(lambda: key_of("web") in gateway.reports and member.lists > 0)
+    # Without a search for orphans, a later agent continues at the stored position.
+    async with running(gateway, member, tmp_path / "new.sqlite"):
+        await until_async(lambda: member.lists > 1)
+    assert member.widget is not None
 
 
 async def test_position_is_stored_once_everything_that_was_missed_is_removed(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from engine.agent.member_api import MemberApi
 from engine.agent.namespaces import NamespaceSync
 from engine.bench import karmada_api
 from engine.domain import marks
-from tests.agent.in_process import NAME, Gateway, Json, Member, key_of, running
+from tests.agent.in_process import NAME, OWNED, Gateway, Json, Member, key_of, running
 from tests.waiting import until_async
 
 pytestmark = pytest.mark.virtual_time
@@ -102,6 +102,7 @@ def _namespace(name: str) -> Json:
     marked = {
         "labels": {marks.MANAGED: "true"},
         "annotations": {marks.WORK_NAMESPACE: marks.work_namespace(NAME)},
+        "managedFields": [OWNED],
     }
     return {"metadata": {"name": name, "uid": f"uid-{name}", **marked}}
 
